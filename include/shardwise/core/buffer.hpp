@@ -1,0 +1,174 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory_resource>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// Memory: aligned, in huge pages where large, and counted. Every buffer of the library is a Buffer on a
+/// `std::pmr::memory_resource`; a rank's two resources are the two halves of its MemoryAccount.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Every buffer starts at a multiple of this many bytes.
+inline constexpr std::size_t buffer_alignment = 64;
+/// From this size on, buffers are aligned to it and ask the kernel for transparent huge pages.
+inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+/// Takes memory from the C++ runtime; from 2 MiB on aligned to and advised as huge pages.
+class HugePageResource final : public std::pmr::memory_resource {
+  private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        const auto aligned = effective_alignment(bytes, alignment);
+        void* memory = ::operator new (bytes, std::align_val_t{aligned});
+        if (bytes >= huge_page_bytes) madvise(memory, bytes / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE);
+        return memory;
+    }
+    void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+        ::operator delete (memory, std::align_val_t{effective_alignment(bytes, alignment)});
+    }
+    [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+        return dynamic_cast<const HugePageResource*>(&other) != nullptr;
+    }
+    static std::size_t effective_alignment(std::size_t bytes, std::size_t alignment) {
+        return std::max({alignment, buffer_alignment, bytes >= huge_page_bytes ? huge_page_bytes : 1});
+    }
+};
+
+/// Counts bytes and allocations of one rank: `tables()` for what lives as long as a layer (weights, moments),
+/// `work()` for what a batch needs (ids, vectors, messages). Thread safe.
+class MemoryAccount {
+  public:
+    MemoryAccount() = default;
+    MemoryAccount(const MemoryAccount&) = delete;
+    MemoryAccount& operator=(const MemoryAccount&) = delete;
+
+    [[nodiscard]] std::pmr::memory_resource& tables() noexcept { return tables_; }
+    [[nodiscard]] std::pmr::memory_resource& work() noexcept { return work_; }
+
+    /// Bytes held now for tables and moments.
+    [[nodiscard]] std::int64_t static_bytes() const noexcept { return tables_.held; }
+    /// Bytes held now for a batch's work.
+    [[nodiscard]] std::int64_t dynamic_bytes() const noexcept { return work_.held; }
+    /// The most bytes that were ever held at once.
+    [[nodiscard]] std::int64_t peak_bytes() const noexcept { return peak_; }
+    /// Number of allocations so far.
+    [[nodiscard]] std::int64_t allocations() const noexcept { return tables_.count + work_.count; }
+
+  private:
+    struct Counting final : std::pmr::memory_resource {
+        explicit Counting(MemoryAccount& account) : owner{account} {}
+        MemoryAccount& owner;
+        std::atomic<std::int64_t> held{0};
+        std::atomic<std::int64_t> count{0};
+
+        void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+            void* memory = owner.upstream_.allocate(bytes, alignment);
+            held += static_cast<std::int64_t>(bytes);
+            ++count;
+            const std::int64_t now = owner.tables_.held + owner.work_.held;
+            for (std::int64_t seen = owner.peak_; seen < now && !owner.peak_.compare_exchange_weak(seen, now);) {
+            }
+            return memory;
+        }
+        void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+            owner.upstream_.deallocate(memory, bytes, alignment);
+            held -= static_cast<std::int64_t>(bytes);
+        }
+        [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+    };
+
+    HugePageResource upstream_;
+    Counting tables_{*this};
+    Counting work_{*this};
+    std::atomic<std::int64_t> peak_{0};
+};
+
+/// The bytes that a buffer takes from its resource to hold `bytes`: rounded up to the next eighth of a power of two,
+/// so that sizes which vary from batch to batch settle quickly. A pure function; the memory reader uses it too.
+[[nodiscard]] constexpr std::size_t buffer_capacity(std::size_t bytes) noexcept {
+    if (bytes == 0) return 0;
+    const std::size_t step = std::max(buffer_alignment, std::bit_floor(bytes) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
+/// An owning array of trivial elements on a memory resource. Growing does not keep the old elements.
+template <class T>
+class Buffer {
+    static_assert(std::is_trivially_copyable_v<T>, "a Buffer moves its elements as bytes");
+
+  public:
+    Buffer() = default;
+    explicit Buffer(std::pmr::memory_resource& resource) : resource_{&resource} {}
+    Buffer(std::pmr::memory_resource& resource, std::size_t size) : resource_{&resource} { resize(size); }
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        Buffer{std::move(other)}.swap(*this);
+        return *this;
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { release(); }
+
+    /// Makes room for `size` elements with unspecified values; allocates only when the capacity does not suffice.
+    std::span<T> resize(std::size_t size) {
+        if (size * sizeof(T) > capacity_) {
+            release();
+            const std::size_t bytes = buffer_capacity(size * sizeof(T));
+            data_ = static_cast<T*>(resource_->allocate(bytes, buffer_alignment));
+            capacity_ = bytes;
+        }
+        size_ = size;
+        return span();
+    }
+    /// As resize, with every byte zero.
+    std::span<T> assign_zero(std::size_t size) {
+        resize(size);
+        if (size != 0) std::memset(static_cast<void*>(data_), 0, size * sizeof(T));
+        return span();
+    }
+    /// Gives the memory back.
+    void release() noexcept {
+        if (data_ != nullptr) resource_->deallocate(data_, capacity_, buffer_alignment);
+        data_ = nullptr;
+        size_ = capacity_ = 0;
+    }
+
+    [[nodiscard]] T* data() noexcept { return data_; }
+    [[nodiscard]] const T* data() const noexcept { return data_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::span<T> span() noexcept { return {data_, size_}; }
+    [[nodiscard]] std::span<const T> span() const noexcept { return {data_, size_}; }
+    T& operator[](std::size_t i) noexcept { return data_[i]; }
+    const T& operator[](std::size_t i) const noexcept { return data_[i]; }
+
+    void swap(Buffer& other) noexcept {
+        std::swap(resource_, other.resource_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+
+  private:
+    std::pmr::memory_resource* resource_ = std::pmr::new_delete_resource();
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;  // bytes
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

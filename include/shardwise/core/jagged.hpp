@@ -1,0 +1,114 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+
+/// \file
+/// A batch of bags of ids, feature by feature: what an embedding layer looks up.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A view of a jagged batch: for each feature, for each sample, a bag of ids (feature-major, then sample).
+///
+/// The bags are given by `lengths` (features * samples entries), or by `offsets` (features * samples + 1 entries, the
+/// first one 0, the last one values.size()), or by neither: then every bag has exactly one id.
+/// \tparam Id  std::int32_t or std::int64_t
+template <class Id>
+struct JaggedView {
+    static_assert(std::is_same_v<Id, std::int32_t> || std::is_same_v<Id, std::int64_t>,
+                  "ids are std::int32_t or std::int64_t");
+
+    std::int64_t samples = 0;
+    std::int64_t features = 0;
+    std::span<const Id> values;             ///< row numbers, all bags one after the other
+    std::span<const std::int32_t> lengths;  ///< (features, samples), or empty
+    std::span<const std::int64_t> offsets;  ///< (features * samples + 1), or empty
+    std::span<const float> weights;         ///< one an id, or empty: every id counts once
+    std::span<const std::string> keys;      ///< names of the features, or empty: the order of the layer
+
+    [[nodiscard]] std::int64_t bags() const noexcept { return samples * features; }
+    /// True when every bag has one id and neither lengths nor offsets say so.
+    [[nodiscard]] bool single() const noexcept { return lengths.empty() && offsets.empty(); }
+    /// Number of ids in bag `bag` = feature * samples + sample. Negative where offsets run backwards.
+    [[nodiscard]] std::int64_t length(std::int64_t bag) const noexcept {
+        const auto i = static_cast<std::size_t>(bag);
+        if (!lengths.empty()) return lengths[i];
+        if (!offsets.empty()) return offsets[i + 1] - offsets[i];
+        return 1;
+    }
+
+    /// Checks that the parts fit together (sizes; lengths not negative; offsets from 0, not backwards, to the end).
+    /// Not collective. \throws BadInput naming the feature, the sample and the value
+    void validate() const {
+        const auto name = [&](std::int64_t bag) {
+            const std::int64_t feature = bag / samples;
+            return "feature " +
+                   (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'") +
+                   ", sample " + std::to_string(bag % samples);
+        };
+        const auto bag_count = static_cast<std::size_t>(bags());
+        if (samples < 0 || features < 0) throw BadInput{"a batch with a negative number of samples or features"};
+        if (!keys.empty() && keys.size() != static_cast<std::size_t>(features))
+            throw BadInput{"a batch of " + std::to_string(features) + " features with " + std::to_string(keys.size()) +
+                           " keys: give one key a feature"};
+        if (!lengths.empty() && !offsets.empty()) throw BadInput{"a batch with lengths and offsets: give one of them"};
+        if (!lengths.empty() && lengths.size() != bag_count)
+            throw BadInput{"a batch of " + std::to_string(bag_count) + " bags with " + std::to_string(lengths.size()) +
+                           " lengths: give one length a feature and sample"};
+        if (!offsets.empty() && offsets.size() != bag_count + 1)
+            throw BadInput{"a batch of " + std::to_string(bag_count) + " bags with " + std::to_string(offsets.size()) +
+                           " offsets: give one more than there are bags"};
+        std::int64_t total = single() ? bags() : 0;
+        if (!offsets.empty() && offsets[0] != 0)
+            throw BadInput{"offsets start at " + std::to_string(offsets[0]) + ": they start at 0"};
+        if (!single()) {
+            for (std::int64_t bag = 0; bag < bags(); ++bag) {
+                if (length(bag) < 0)
+                    throw BadInput{name(bag) + ": " +
+                                   (offsets.empty()
+                                        ? "a length of " + std::to_string(length(bag))
+                                        : "offsets run backwards, from " +
+                                              std::to_string(offsets[static_cast<std::size_t>(bag)]) + " to " +
+                                              std::to_string(offsets[static_cast<std::size_t>(bag) + 1]))};
+                total += length(bag);
+            }
+        }
+        if (total != static_cast<std::int64_t>(values.size()))
+            throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +
+                           std::to_string(values.size()) + " values"};
+        if (!weights.empty() && weights.size() != values.size())
+            throw BadInput{std::to_string(values.size()) + " ids with " + std::to_string(weights.size()) +
+                           " weights: give one weight an id, or none"};
+    }
+};
+
+/// A jagged batch that owns its parts; filled by readers and generators, handed to layers as a view.
+template <class Id>
+struct JaggedBatch {
+    std::int64_t samples = 0;
+    std::int64_t features = 0;
+    std::vector<Id> values;
+    std::vector<std::int32_t> lengths;  ///< empty: every bag has one id
+    std::vector<float> weights;         ///< empty: every id counts once
+
+    [[nodiscard]] JaggedView<Id> view() const noexcept {
+        return {.samples = samples,
+                .features = features,
+                .values = values,
+                .lengths = lengths,
+                .offsets = {},
+                .weights = weights,
+                .keys = {}};
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

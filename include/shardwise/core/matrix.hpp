@@ -1,0 +1,52 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// A view of a row-major matrix.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A view of a row-major matrix with `stride` elements from one row to the next (stride >= columns).
+template <class T>
+class MatrixView {
+  public:
+    constexpr MatrixView() = default;
+    constexpr MatrixView(T* data, std::int64_t rows, std::int64_t columns) : MatrixView{data, rows, columns, columns} {}
+    constexpr MatrixView(T* data, std::int64_t rows, std::int64_t columns, std::int64_t stride)
+        : data_{data}, rows_{rows}, columns_{columns}, stride_{stride} {}
+    /// A view of mutable elements is also a view of constant ones.
+    constexpr operator MatrixView<const T>() const noexcept requires(!std::is_const_v<T>) {
+        return {data_, rows_, columns_, stride_};
+    }
+
+    [[nodiscard]] constexpr T* data() const noexcept { return data_; }
+    [[nodiscard]] constexpr std::int64_t rows() const noexcept { return rows_; }
+    [[nodiscard]] constexpr std::int64_t columns() const noexcept { return columns_; }
+    [[nodiscard]] constexpr std::int64_t stride() const noexcept { return stride_; }
+    [[nodiscard]] constexpr T* row(std::int64_t i) const noexcept { return data_ + i * stride_; }
+    [[nodiscard]] constexpr T& operator()(std::int64_t i, std::int64_t j) const noexcept { return row(i)[j]; }
+    /// Columns [first, first + count) of every row.
+    [[nodiscard]] constexpr MatrixView columns_from(std::int64_t first, std::int64_t count) const noexcept {
+        return {data_ + first, rows_, count, stride_};
+    }
+    /// Rows [first, first + count).
+    [[nodiscard]] constexpr MatrixView rows_from(std::int64_t first, std::int64_t count) const noexcept {
+        return {row(first), count, columns_, stride_};
+    }
+
+  private:
+    T* data_ = nullptr;
+    std::int64_t rows_ = 0;
+    std::int64_t columns_ = 0;
+    std::int64_t stride_ = 0;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
