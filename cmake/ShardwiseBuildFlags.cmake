@@ -1,0 +1,31 @@
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# shardwise_build_flags: how this project compiles its own tests, examples and benchmarks. Users never see it.
+include_guard(GLOBAL)
+
+set(SHARDWISE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+
+add_library(shardwise_build_flags INTERFACE)
+set(cxx_flags ${SHARDWISE_WARNINGS} -fno-math-errno)
+if(SHARDWISE_NATIVE)
+    list(APPEND cxx_flags -march=native)
+endif()
+target_compile_options(shardwise_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
+
+if(SHARDWISE_SANITIZER)
+    set(asan address,undefined)
+    set(tsan thread)
+    set(sanitize -fsanitize=${${SHARDWISE_SANITIZER}})
+    target_compile_options(shardwise_build_flags INTERFACE
+        ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+    target_link_options(shardwise_build_flags INTERFACE ${sanitize})
+endif()
+
+find_program(SHARDWISE_CCACHE ccache)
+mark_as_advanced(SHARDWISE_CCACHE)
+if(PROJECT_IS_TOP_LEVEL AND SHARDWISE_CCACHE)
+    foreach(language CXX CUDA)
+        set(CMAKE_${language}_COMPILER_LAUNCHER ${SHARDWISE_CCACHE} CACHE STRING "")
+    endforeach()
+endif()

@@ -1,0 +1,140 @@
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+# shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN]
+#                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
+#
+# One GoogleTest executable, test_<name>, with RapidCheck at hand. It is one CTest test, `<name>`, or
+#   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
+#   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
+# LIBRARIES is shardwise::core unless given. A test that asks for a tier which is not there, or for MPI where there is
+# none, is left out with a line that says so. Under the asan and tsan presets only tests that list that sanitizer are
+# built. SHARDWISE_FULL=1 in the environment asks a test for everything; its timeout is then ten times as long.
+#
+# shardwise_compile_fail(NAME <name> SOURCE <file> [LIBRARIES <target>...])
+#
+# A program that must not compile, and why: see compile_fail.cmake.
+include_guard(GLOBAL)
+
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+
+set(SHARDWISE_TEST_ENVIRONMENT
+    "OPENBLAS_NUM_THREADS=1"
+    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+# Open MPI with more ranks than cores, in one process tree, possibly as root in a container without a network.
+set(SHARDWISE_MPI_ENVIRONMENT
+    "OMPI_ALLOW_RUN_AS_ROOT=1"
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+    "OMPI_MCA_rmaps_base_oversubscribe=1"
+    "OMPI_MCA_hwloc_base_binding_policy=none"
+    "OMPI_MCA_mpi_yield_when_idle=1"
+    "OMPI_MCA_plm=isolated"
+    "OMPI_MCA_pml=ob1"
+    "OMPI_MCA_btl=self,vader"
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none"
+    "OMPI_MCA_osc=^ucx")
+
+function(shardwise_missing_tiers RESULT)
+    set(missing "")
+    foreach(library IN LISTS ARGN)
+        if(library MATCHES "^shardwise::" AND NOT TARGET ${library})
+            list(APPEND missing ${library})
+        endif()
+    endforeach()
+    set(${RESULT} "${missing}" PARENT_SCOPE)
+endfunction()
+
+function(shardwise_test)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN" "NAME;TIMEOUT"
+        "SOURCES;LIBRARIES;RANKS;MPI_RANKS;SANITIZERS;LABELS")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
+        message(FATAL_ERROR "shardwise_test: needs NAME and SOURCES, does not know '${arg_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(SHARDWISE_SANITIZER AND NOT SHARDWISE_SANITIZER IN_LIST arg_SANITIZERS)
+        return()
+    endif()
+    if(NOT arg_LIBRARIES)
+        set(arg_LIBRARIES shardwise::core)
+    endif()
+    shardwise_missing_tiers(missing ${arg_LIBRARIES})
+    if(missing)
+        message(STATUS "shardwise: no test '${arg_NAME}', it needs ${missing}")
+        return()
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 120)
+    endif()
+    if(SHARDWISE_FULL)
+        math(EXPR arg_TIMEOUT "10 * ${arg_TIMEOUT}")
+    endif()
+
+    set(target test_${arg_NAME})
+    add_executable(${target} ${arg_SOURCES})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(${target} PRIVATE
+        shardwise_build_flags ${arg_LIBRARIES} $<IF:$<BOOL:${arg_OWN_MAIN}>,GTest::gtest,GTest::gtest_main> rapidcheck)
+
+    if(NOT arg_RANKS AND NOT arg_MPI_RANKS)
+        add_test(NAME ${arg_NAME} COMMAND ${target})
+        set(tests ${arg_NAME})
+    endif()
+    foreach(ranks IN LISTS arg_RANKS)
+        set(test ${arg_NAME}.ranks${ranks})
+        add_test(NAME ${test} COMMAND ${target})
+        set_tests_properties(${test} PROPERTIES ENVIRONMENT "SHARDWISE_TEST_RANKS=${ranks}" PROCESSORS ${ranks})
+        list(APPEND tests ${test})
+    endforeach()
+    if(arg_MPI_RANKS AND NOT TARGET shardwise::mpi)
+        message(STATUS "shardwise: no MPI runs of test '${arg_NAME}', MPI was not found")
+        set(arg_MPI_RANKS "")
+    endif()
+    foreach(ranks IN LISTS arg_MPI_RANKS)
+        set(test ${arg_NAME}.mpi${ranks})
+        add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}>)
+        # Open MPI keeps what it allocated until the process ends.
+        set_tests_properties(${test} PROPERTIES PROCESSORS ${ranks}
+            ENVIRONMENT "${SHARDWISE_MPI_ENVIRONMENT};LSAN_OPTIONS=detect_leaks=0")
+        list(APPEND tests ${test})
+    endforeach()
+
+    set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT ${SHARDWISE_TEST_ENVIRONMENT})
+    set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
+
+function(shardwise_compile_fail)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;SOURCE" "LIBRARIES")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCE)
+        message(FATAL_ERROR "shardwise_compile_fail: needs NAME and SOURCE, not '${arg_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(SHARDWISE_SANITIZER)
+        return()
+    endif()
+    if(NOT arg_LIBRARIES)
+        set(arg_LIBRARIES shardwise::core)
+    endif()
+    shardwise_missing_tiers(missing ${arg_LIBRARIES})
+    if(missing)
+        message(STATUS "shardwise: no test '${arg_NAME}', it needs ${missing}")
+        return()
+    endif()
+
+    # Never built: it is there to know the flags.
+    set(target compile_fail_${arg_NAME})
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCE})
+    target_link_libraries(${target} PRIVATE shardwise_build_flags ${arg_LIBRARIES})
+    set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
+    cmake_path(ABSOLUTE_PATH arg_SOURCE OUTPUT_VARIABLE source)
+    file(GENERATE OUTPUT ${parameters} CONTENT "\
+set(SOURCE [[${source}]])
+set(COMPILE [[${CMAKE_CXX_COMPILER};${CMAKE_CXX20_STANDARD_COMPILE_OPTION};$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>]])
+set(INCLUDES [[$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>]])
+set(DEFINITIONS [[$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>]])
+" TARGET ${target})
+    add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -D PARAMETERS=${parameters}
+        -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
+    set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail)
+endfunction()
