@@ -5,12 +5,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 #include <span>
 #include <string>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/source_location.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -28,7 +28,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct Label {
     const char* step = "";
     std::uint32_t flight = 0;
-    std::source_location where = std::source_location::current();
+    SourceLocation where = SourceLocation::current();
 };
 
 /// "step 'Exchange' of flight 3"
@@ -83,6 +83,8 @@ concept Exchanging = requires(C& comm, const Label& label, std::span<const OutMe
     { comm.post(label, out, in) } -> std::same_as<Ticket>;
     { comm.test(ticket) } -> std::same_as<bool>;
     { comm.wait(ticket) } -> std::same_as<void>;
+    { comm.abandon(ticket) }
+    noexcept->std::same_as<void>;
 };
 
 /// Tells all ranks that this one cannot go on; their waits end with PeerFailed (or the job ends with the reason).

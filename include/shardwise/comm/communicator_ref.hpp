@@ -28,6 +28,7 @@ class CommunicatorRef {
     }
     [[nodiscard]] bool test(Ticket ticket) { return calls_->test(object_, ticket); }
     void wait(Ticket ticket) { calls_->wait(object_, ticket); }
+    void abandon(Ticket ticket) noexcept { calls_->abandon(object_, ticket); }
     void fail(const std::string& reason) { calls_->fail(object_, reason); }
 
   private:
@@ -35,6 +36,7 @@ class CommunicatorRef {
         Ticket (*post)(void*, const Label&, std::span<const OutMessage>, std::span<const InMessage>);
         bool (*test)(void*, Ticket);
         void (*wait)(void*, Ticket);
+        void (*abandon)(void*, Ticket) noexcept;
         void (*fail)(void*, const std::string&);
     };
     template <class C>
@@ -43,6 +45,7 @@ class CommunicatorRef {
                    std::span<const InMessage> in) { return static_cast<C*>(c)->post(label, out, in); },
         .test = [](void* c, Ticket ticket) { return static_cast<C*>(c)->test(ticket); },
         .wait = [](void* c, Ticket ticket) { static_cast<C*>(c)->wait(ticket); },
+        .abandon = [](void* c, Ticket ticket) noexcept { static_cast<C*>(c)->abandon(ticket); },
         .fail = [](void* c, const std::string& reason) { static_cast<C*>(c)->fail(reason); },
     };
 
