@@ -12,6 +12,9 @@ if(SHARDWISE_NATIVE)
     list(APPEND cxx_flags -march=native)
 endif()
 target_compile_options(shardwise_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${cxx_flags}>")
+# CMake 3.25 knows no CUDA_STANDARD 20 for nvcc 13.
+target_compile_options(shardwise_build_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;--Werror=all-warnings>")
 
 if(SHARDWISE_SANITIZER)
     set(asan address,undefined)

@@ -126,15 +126,15 @@ function(shardwise_compile_fail)
     set(target compile_fail_${arg_NAME})
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCE})
     target_link_libraries(${target} PRIVATE shardwise_build_flags ${arg_LIBRARIES})
-    set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
+    set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target})
     cmake_path(ABSOLUTE_PATH arg_SOURCE OUTPUT_VARIABLE source)
-    file(GENERATE OUTPUT ${parameters} CONTENT "\
+    file(GENERATE OUTPUT ${parameters}.$<COMPILE_LANGUAGE>.cmake CONTENT "\
 set(SOURCE [[${source}]])
 set(COMPILE [[${CMAKE_CXX_COMPILER};${CMAKE_CXX20_STANDARD_COMPILE_OPTION};$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>]])
 set(INCLUDES [[$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>]])
 set(DEFINITIONS [[$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>]])
 " TARGET ${target})
-    add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -D PARAMETERS=${parameters}
+    add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -D PARAMETERS=${parameters}.CXX.cmake
         -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
     set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail)
 endfunction()

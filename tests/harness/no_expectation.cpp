@@ -1,0 +1,8 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifdef SHARDWISE_EXPECT_FAIL
+static_assert(2 + 2 == 5, "two and two are not five");
+#endif
+
+int main() {}

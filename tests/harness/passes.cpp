@@ -1,0 +1,9 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: two and two are not five
+#ifdef SHARDWISE_EXPECT_FAIL
+static_assert(2 + 2 == 4, "two and two are not five");
+#endif
+
+int main() {}
