@@ -1,0 +1,67 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// The precision of vectors on the wire. A codec rounds values where they pass an exchange, whether or not they leave
+/// the rank, so that results do not depend on who sits where; nothing is ever accumulated in the wire type.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Single precision: nothing changes, blocks are used where they arrived.
+struct Fp32 {
+    static constexpr const char* name = "fp32";
+    static constexpr std::size_t bytes = 4;  ///< an element
+    static constexpr bool exact = true;
+    static void encode(const float* from, std::byte* to, std::int64_t count) noexcept {
+        if (count != 0) std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
+    }
+    static void decode(const std::byte* from, float* to, std::int64_t count) noexcept {
+        if (count != 0) std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
+    }
+    static void round(float*, std::int64_t) noexcept {}
+};
+
+/// The upper half of single precision, rounded to nearest, ties to even; NaN stays NaN.
+struct Bf16 {
+    static constexpr const char* name = "bf16";
+    static constexpr std::size_t bytes = 2;
+    static constexpr bool exact = false;
+
+    [[nodiscard]] static constexpr std::uint16_t encode_one(float value) noexcept {
+        const auto bits = std::bit_cast<std::uint32_t>(value);
+        const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
+        const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U;
+        return static_cast<std::uint16_t>(nan ? (bits >> 16U) | 0x40U : rounded);
+    }
+    [[nodiscard]] static constexpr float decode_one(std::uint16_t value) noexcept {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16U);
+    }
+    static void encode(const float* from, std::byte* to, std::int64_t count) noexcept {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::uint16_t half = encode_one(from[i]);
+            std::memcpy(to + i * 2, &half, 2);
+        }
+    }
+    static void decode(const std::byte* from, float* to, std::int64_t count) noexcept {
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::uint16_t half = 0;
+            std::memcpy(&half, from + i * 2, 2);
+            to[i] = decode_one(half);
+        }
+    }
+    static void round(float* values, std::int64_t count) noexcept {
+        for (std::int64_t i = 0; i < count; ++i)
+            values[i] = decode_one(encode_one(values[i]));
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
