@@ -1,0 +1,247 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/bytes.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/plan/trace.hpp"
+
+/// \file
+/// The run reader: one batch on its way through a program, segment by segment.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The head of every message of a plan; the receiver checks all of it.
+struct Envelope {
+    std::uint32_t flight = 0;
+    std::uint16_t segment = 0;
+    std::uint16_t error = 0;
+    std::uint64_t bytes = 0;  ///< of the whole message
+};
+
+/// Runs one batch after the other through a program, on a frame that belongs to the caller.
+///
+/// Segments of all flights of a rank start in one order that is the same on all ranks; `poll` only completes what was
+/// posted. Not thread safe; a destroyed flight that is not finished withdraws from its flush and fails the peers.
+class FlightCore {
+  public:
+    FlightCore(const Program& program, void* frame, CommunicatorRef comm, std::pmr::memory_resource& memory)
+        : program_{&program}, frame_{frame}, comm_{comm}, memory_{&memory} {
+        env_.rank = comm.rank();
+        env_.topology = comm.topology();
+        const auto ranks = static_cast<std::size_t>(comm.size());
+        sent_.reserve(ranks);
+        for (std::size_t i = 0; i < ranks; ++i)
+            sent_.emplace_back(memory);
+        received_.resize(program.segments.size());
+        for (std::size_t s = 0; s < program.segments.size(); ++s)
+            for (std::size_t i = 0; i < (program.segments[s].posts.empty() ? 0 : ranks); ++i)
+                received_[s].emplace_back(memory);
+    }
+    FlightCore(const FlightCore&) = delete;
+    FlightCore& operator=(const FlightCore&) = delete;
+    ~FlightCore() {
+        if (in_flight_) comm_.abandon(ticket_);
+    }
+
+    [[nodiscard]] StepEnv& env() noexcept { return env_; }
+    [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+    void trace(Tracer* tracer) noexcept { tracer_ = tracer; }
+
+    /// True between `start` and the end of the forward plan (or of the backward plan, once that has begun).
+    [[nodiscard]] bool active() const noexcept { return active_; }
+
+    /// Begins flight `number` and runs its first segment. Collective in order, does not wait.
+    void start(std::uint32_t number) {
+        SHARDWISE_ASSERT(!active_);
+        number_ = number;
+        next_ = 0;
+        active_ = true;
+        env_.error.clear();
+        travelling_ = 0;
+        advance();
+    }
+    /// Completes the flush that is in flight if that is possible without waiting.
+    void poll() {
+        if (in_flight_ && !arrived_) arrived_ = comm_.test(ticket_);
+    }
+    /// Runs the rest of the forward plan. \throws BadInput on every rank when any rank noted bad input
+    void finish_forward() {
+        while (next_ < program_->forward)
+            advance();
+    }
+    /// Runs the backward plan. \throws BadInput on every rank, before any row changes
+    void finish_backward() {
+        SHARDWISE_ASSERT(next_ >= program_->forward);
+        while (next_ < program_->segments.size())
+            advance();
+        active_ = false;
+    }
+    /// Ends a flight that needs no backward plan.
+    void release() noexcept { active_ = false; }
+
+  private:
+    void advance() {
+        if (in_flight_) complete(next_ - 1);
+        const Segment& segment = program_->segments[next_];
+        for (const Instruction& step : segment.local) {
+            const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+            step.run(frame_, env_);
+            if (tracer_ != nullptr) tracer_->add(step.name, SpanKind::compute, number_, begin);
+        }
+        if (!segment.posts.empty()) post(next_);
+        ++next_;
+    }
+
+    void post(std::size_t s) {
+        const Segment& segment = program_->segments[s];
+        const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+        if (segment.opens) travelling_ = env_.error.word();
+        for (const Instruction& step : segment.posts)
+            step.exchange->begin(frame_, env_);
+        out_.clear();
+        in_.clear();
+        std::int64_t total = 0;
+        for (int peer = 0; peer < comm_.size(); ++peer) {
+            if (!Program::exchanges(segment, env_.topology, env_.rank, peer)) continue;
+            std::int64_t payload = 0;
+            std::int64_t bytes = sizeof(Envelope);
+            std::int64_t expected = sizeof(Envelope);
+            for (const Instruction& step : segment.posts) {
+                if (!step.exchange->exchanges(env_.topology, env_.rank, peer)) continue;
+                const PartSize part = step.exchange->size(frame_, env_, peer);
+                payload += part.payload;
+                bytes += part.payload + part.control;
+                const std::int64_t theirs = step.exchange->expected(frame_, env_, peer);
+                expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size
+                                                                                          : expected + theirs;
+            }
+            auto& buffer = sent_[static_cast<std::size_t>(peer)];
+            buffer.resize(static_cast<std::size_t>(bytes));
+            ByteWriter to{buffer.data()};
+            to.put(Envelope{.flight = number_,
+                            .segment = static_cast<std::uint16_t>(s),
+                            .error = travelling_,
+                            .bytes = static_cast<std::uint64_t>(bytes)});
+            for (const Instruction& step : segment.posts)
+                if (step.exchange->exchanges(env_.topology, env_.rank, peer))
+                    step.exchange->pack(frame_, env_, peer, to);
+            SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
+            out_.push_back({.to = peer, .bytes = buffer.span(), .payload = payload});
+            in_.push_back({.from = peer, .into = &received_[s][static_cast<std::size_t>(peer)], .expected = expected});
+            total += bytes;
+        }
+        ticket_ = comm_.post(label(segment), out_, in_);
+        in_flight_ = true;
+        arrived_ = false;
+        if (tracer_ != nullptr) tracer_->add(segment.posts.front().name, SpanKind::pack, number_, begin, total);
+    }
+
+    void complete(std::size_t s) {
+        const Segment& segment = program_->segments[s];
+        const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+        if (!arrived_) comm_.wait(ticket_);
+        in_flight_ = false;
+        if (tracer_ != nullptr) tracer_->add(segment.posts.front().name, SpanKind::wait, number_, begin);
+        for (const InMessage& message : in_)
+            check_envelope(s, message);
+        if (segment.agrees && travelling_ != 0) throw_agreed();
+        for (const InMessage& message : in_) {
+            ByteReader from{message.into->span()};
+            static_cast<void>(from.get<Envelope>());
+            for (const Instruction& step : segment.posts)
+                if (step.exchange->exchanges(env_.topology, env_.rank, message.from))
+                    step.exchange->unpack(frame_, env_, message.from, from);
+            if (!from.complete())
+                throw Mismatch{at(segment) + ": the message from rank " + std::to_string(message.from) + " of " +
+                               std::to_string(message.into->size()) +
+                               " bytes does not have the parts that it announces"};
+        }
+        for (const Instruction& step : segment.posts)
+            step.exchange->end(frame_, env_);
+    }
+
+    void check_envelope(std::size_t s, const InMessage& message) {
+        ByteReader reader{message.into->span()};
+        const auto envelope = reader.get<Envelope>();
+        if (reader.overrun() || envelope.flight != number_ || envelope.segment != s ||
+            envelope.bytes != message.into->size())
+            throw Mismatch{at(program_->segments[s]) + ", segment " + std::to_string(s) + ": rank " +
+                           std::to_string(message.from) + " sent " + std::to_string(message.into->size()) +
+                           " bytes of flight " + std::to_string(envelope.flight) + ", segment " +
+                           std::to_string(envelope.segment) + ", that should have been " +
+                           std::to_string(envelope.bytes) + " bytes"};
+        travelling_ = static_cast<std::uint16_t>(travelling_ | envelope.error);
+    }
+
+    /// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
+    [[noreturn]] void throw_agreed() {
+        active_ = false;
+        out_.clear();
+        in_.clear();
+        const std::string& mine = env_.error.text();
+        std::vector<Buffer<std::byte>> texts;
+        for (int peer = 0; peer < comm_.size(); ++peer)
+            texts.emplace_back(*memory_);
+        for (int peer = 0; peer < comm_.size(); ++peer) {
+            if (peer == env_.rank) continue;
+            out_.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
+            in_.push_back(
+                {.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
+        }
+        comm_.wait(comm_.post({.step = "agree on an error", .flight = number_}, out_, in_));
+        std::string text;
+        int more = 0;
+        for (int rank = 0; rank < comm_.size(); ++rank) {
+            const auto& theirs = texts[static_cast<std::size_t>(rank)];
+            const std::string its =
+                rank == env_.rank ? mine : std::string{reinterpret_cast<const char*>(theirs.data()), theirs.size()};
+            if (its.empty()) continue;
+            if (text.empty()) {
+                text = "rank " + std::to_string(rank) + ": " + its;
+            } else {
+                ++more;
+            }
+        }
+        if (more != 0) text += " (and " + std::to_string(more) + " more ranks found something wrong)";
+        throw BadInput{text};
+    }
+
+    [[nodiscard]] Label label(const Segment& segment) const {
+        return {.step = segment.posts.front().name.c_str(), .flight = number_};
+    }
+    [[nodiscard]] std::string at(const Segment& segment) const {
+        return "rank " + std::to_string(env_.rank) + ", " + describe(label(segment));
+    }
+
+    const Program* program_;
+    void* frame_;
+    CommunicatorRef comm_;
+    std::pmr::memory_resource* memory_;
+    StepEnv env_;
+    Tracer* tracer_ = nullptr;
+    std::uint32_t number_ = 0;
+    std::size_t next_ = 0;
+    bool active_ = false;
+    bool in_flight_ = false;
+    bool arrived_ = false;
+    std::uint16_t travelling_ = 0;
+    Ticket ticket_;
+    std::vector<OutMessage> out_;
+    std::vector<InMessage> in_;
+    std::vector<Buffer<std::byte>> sent_;                   // a peer
+    std::vector<std::vector<Buffer<std::byte>>> received_;  // (segment, peer): blocks of later steps lie in them
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

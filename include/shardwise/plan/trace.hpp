@@ -1,0 +1,60 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// Where time and bytes of flights go: a span a step.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What a span of time was spent on.
+enum class SpanKind : std::uint8_t { compute, pack, wait };
+
+/// One step of one flight.
+struct Span {
+    std::string name;
+    SpanKind kind = SpanKind::compute;
+    std::uint32_t flight = 0;
+    std::int64_t begin_ns = 0;  ///< since the tracer was made
+    std::int64_t end_ns = 0;
+    std::int64_t bytes = 0;  ///< handed to the communicator in this span
+};
+
+/// Collects the spans of one rank. Costs two clock reads a step, and nothing where no tracer is given.
+class Tracer {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    /// Spans are kept only while recording; the sums by kind are always kept.
+    void record(bool on) noexcept { recording_ = on; }
+    [[nodiscard]] std::int64_t now() const noexcept {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+    }
+    void add(const std::string& name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0) {
+        const std::int64_t end = now();
+        nanoseconds_[static_cast<std::size_t>(kind)] += end - begin;
+        if (recording_)
+            spans_.push_back(
+                {.name = name, .kind = kind, .flight = flight, .begin_ns = begin, .end_ns = end, .bytes = bytes});
+    }
+    [[nodiscard]] const std::vector<Span>& spans() const noexcept { return spans_; }
+    /// Seconds spent on spans of one kind so far.
+    [[nodiscard]] double seconds(SpanKind kind) const noexcept {
+        return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(kind)]);
+    }
+
+  private:
+    Clock::time_point start_ = Clock::now();
+    bool recording_ = false;
+    std::int64_t nanoseconds_[3] = {0, 0, 0};
+    std::vector<Span> spans_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
