@@ -1,0 +1,34 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "shardwise/optimizer/optimizer.hpp"
+
+/// \file
+/// AdaGrad with a moment an element.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// s <- s + g * g; w <- w - learning_rate * g / (sqrt(s) + epsilon). As torch.optim.Adagrad on a sparse gradient.
+struct Adagrad {
+    static constexpr const char* name = "adagrad";
+    static constexpr int row_slots = 0;
+    static constexpr int element_slots = 1;
+    static constexpr bool needs_row_norm = false;
+    struct Row {
+        float learning_rate;
+    };
+
+    float epsilon = 1e-10F;
+
+    SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const { return {step.learning_rate}; }
+    SHARDWISE_HOST_DEVICE void element(const Row& row, float& weight, float gradient, float& sum) const {
+        sum = std::fma(gradient, gradient, sum);
+        weight = std::fma(-row.learning_rate, gradient / (std::sqrt(sum) + epsilon), weight);
+    }
+};
+static_assert(SparseOptimizer<Adagrad>);
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,48 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// Learning rates that change with the step.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A learning rate by step (counted from 1): a linear warm-up, then constant, in steps, or a polynomial decay.
+struct LearningRate {
+    enum class Decay : std::uint8_t { none, step, polynomial };
+
+    float base = 0.01F;
+    std::int64_t warmup = 0;  ///< steps of the linear ramp from base / warmup to base
+    Decay decay = Decay::none;
+    std::int64_t decay_start = 0;  ///< polynomial: the step after which it decays; step: counted from here
+    std::int64_t decay_steps = 1;  ///< polynomial: length of the decay; step: steps between two drops
+    float decay_factor = 0.1F;     ///< step: factor of each drop
+    float decay_power = 2.0F;      ///< polynomial
+    float end = 0.0F;              ///< polynomial: reached after the decay, and kept
+
+    /// The rate of step `step`: warm-up base * step / warmup; step base * factor^floor((step - start) / steps);
+    /// polynomial end + (base - end) * (1 - (step - start) / steps)^power.
+    [[nodiscard]] float at(std::int64_t step) const {
+        if (step <= warmup)
+            return static_cast<float>(static_cast<double>(base) * static_cast<double>(step) /
+                                      static_cast<double>(warmup));
+        if (decay == Decay::none || step <= decay_start) return base;
+        const std::int64_t since = step - decay_start;
+        if (decay == Decay::step) {
+            double rate = base;
+            for (std::int64_t drop = since / decay_steps; drop > 0; --drop)
+                rate *= decay_factor;
+            return static_cast<float>(rate);
+        }
+        if (since >= decay_steps) return end;
+        const double left = 1.0 - static_cast<double>(since) / static_cast<double>(decay_steps);
+        return static_cast<float>(end + (static_cast<double>(base) - end) * std::pow(left, decay_power));
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,34 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// The sum of squares of a gradient row, in one fixed order.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// In double precision, where products of floats are exact: eight lanes (element i goes to lane i % 8), each summed in
+/// order from 0, then the lanes in order. `gradient` has `dim` elements.
+[[nodiscard]] inline double sum_of_squares(const float* gradient, int dim) noexcept {
+    double lanes[8] = {};
+    int i = 0;
+    for (; i + 8 <= dim; i += 8)
+        for (int lane = 0; lane < 8; ++lane) {
+            const double g = gradient[i + lane];
+            lanes[lane] = std::fma(g, g, lanes[lane]);
+        }
+    for (int lane = 0; i + lane < dim; ++lane) {
+        const double g = gradient[i + lane];
+        lanes[lane] = std::fma(g, g, lanes[lane]);
+    }
+    double sum = 0.0;
+    for (const double lane : lanes)
+        sum += lane;
+    return sum;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

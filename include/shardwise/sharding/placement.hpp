@@ -1,0 +1,145 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/sharding/policy.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// Where the tables of one layer live, worked out once from a sharding policy and the topology; the same on all ranks.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A row's number inside its shard.
+using LocalRow = std::uint32_t;
+
+/// An embedding table, as the user declares it.
+struct TableConfig {
+    std::string name;
+    std::int64_t rows = 0;
+    int dim = 0;
+    std::vector<std::string> features;  ///< the features that look up in it; empty: one, with the table's name
+    std::string sharding;               ///< with Mixed: the name of the policy that this table uses
+};
+
+/// One shard of a table.
+struct ShardPlacement {
+    std::int64_t rows = 0;
+    Columns columns;
+    int owner = 0;  ///< meaningless where the placement is replicated
+};
+
+/// One table under a policy.
+struct TablePlacement {
+    int table = 0;  ///< its number in the layer
+    int dim = 0;
+    std::int64_t rows = 0;
+    std::string name;
+    std::vector<ShardPlacement> shards;
+};
+
+/// One feature under a policy.
+struct FeaturePlacement {
+    int feature = 0;  ///< its number in the layer
+    int table = 0;    ///< its table's number in the placement
+    std::string name;
+    int first_block = 0;  ///< number of its shard 0 among all (feature, shard) pairs of the placement
+};
+
+/// A feature's shard: the unit in which ids and vectors travel.
+struct BlockPlace {
+    int feature = 0;  ///< number in the placement
+    int shard = 0;
+};
+
+/// The tables that one policy places.
+struct Placement {
+    Topology topology;
+    bool replicated = false;
+    Splits splits = Splits::nothing;
+    std::vector<TablePlacement> tables;
+    std::vector<FeaturePlacement> features;
+    std::vector<std::vector<BlockPlace>> owned;  ///< (rank): its blocks by feature, then shard
+    int blocks = 0;                              ///< number of (feature, shard) pairs
+
+    [[nodiscard]] const TablePlacement& table_of(int feature) const {
+        return tables[static_cast<std::size_t>(features[static_cast<std::size_t>(feature)].table)];
+    }
+    [[nodiscard]] const ShardPlacement& shard(const BlockPlace& block) const {
+        return table_of(block.feature).shards[static_cast<std::size_t>(block.shard)];
+    }
+    [[nodiscard]] int block_index(int feature, int shard) const {
+        return features[static_cast<std::size_t>(feature)].first_block + shard;
+    }
+};
+
+/// The features of a table in their order; one with the table's name when none is given.
+[[nodiscard]] inline std::vector<std::string> features_of(const TableConfig& table) {
+    return table.features.empty() ? std::vector<std::string>{table.name} : table.features;
+}
+
+/// Places the tables numbered `chosen` by policy S. Pure; the same on all ranks.
+/// \throws BadInput for a table without rows or columns, or a shard of more than 2^32 - 1 rows
+template <ShardingPolicy S>
+[[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,
+                                     const std::vector<int>& chosen) {
+    Placement placement{.topology = topology, .replicated = S::replicated, .splits = S::splits};
+    placement.owned.resize(static_cast<std::size_t>(topology.ranks()));
+    std::vector<int> first_feature;
+    int features = 0;
+    for (const TableConfig& table : tables) {
+        first_feature.push_back(features);
+        features += static_cast<int>(features_of(table).size());
+    }
+    for (const int t : chosen) {
+        const TableConfig& config = tables[static_cast<std::size_t>(t)];
+        if (config.rows < 1)
+            throw BadInput{"table '" + config.name + "' has " + std::to_string(config.rows) +
+                           " rows: give it at least one"};
+        if (config.dim < 1)
+            throw BadInput{"table '" + config.name + "' has dimension " + std::to_string(config.dim) +
+                           ": give it at least 1"};
+        const int index = static_cast<int>(placement.tables.size());
+        TablePlacement table{.table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shards = {}};
+        const int shards = S::shards(topology, config.dim);
+        for (int s = 0; s < shards; ++s) {
+            const ShardPlacement shard{.rows = S::rows(config.rows, s, shards, index),
+                                       .columns = S::columns(config.dim, s, shards),
+                                       .owner = S::owner(topology, 0, index, s)};
+            if (shard.rows > std::numeric_limits<LocalRow>::max())
+                throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +
+                               std::to_string(shard.rows) +
+                               " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
+            table.shards.push_back(shard);
+        }
+        int feature = first_feature[static_cast<std::size_t>(t)];
+        for (const std::string& name : features_of(config)) {
+            placement.features.push_back(
+                {.feature = feature++, .table = index, .name = name, .first_block = placement.blocks});
+            placement.blocks += shards;
+        }
+        placement.tables.push_back(std::move(table));
+    }
+    for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+        const int shards = static_cast<int>(placement.table_of(f).shards.size());
+        for (int s = 0; s < shards; ++s) {
+            const BlockPlace block{.feature = f, .shard = s};
+            if (placement.replicated) {
+                for (auto& mine : placement.owned)
+                    mine.push_back(block);
+            } else {
+                placement.owned[static_cast<std::size_t>(placement.shard(block).owner)].push_back(block);
+            }
+        }
+    }
+    return placement;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

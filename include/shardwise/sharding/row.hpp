@@ -1,0 +1,37 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/sharding/policy.hpp"
+
+/// \file
+/// Tables split by row over all ranks.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Rows are dealt cyclically over the ranks, starting at another rank for each table, so that neither the first rows of
+/// a table sorted by frequency nor the first rows of all tables share a rank. Ids travel to the owners of their rows,
+/// partial sums travel back.
+struct Row : WholeColumns {
+    static constexpr const char* name = "row";
+    static constexpr Splits splits = Splits::rows;
+    static constexpr bool replicated = false;
+
+    static constexpr int shards(const Topology& t, int) noexcept { return t.ranks(); }
+    static constexpr int owner(const Topology&, int, int, int shard) noexcept { return shard; }
+    static constexpr RowPlace place(std::int64_t row, int shards, int table) noexcept {
+        const std::int64_t dealt = row + table % shards;
+        return {.shard = static_cast<int>(dealt % shards), .local = row / shards};
+    }
+    static constexpr std::int64_t row(const RowPlace& place, int shards, int table) noexcept {
+        const int first = (place.shard - table % shards + shards) % shards;  // the first row of this shard
+        return place.local * shards + first;
+    }
+    static constexpr std::int64_t rows(std::int64_t rows, int shard, int shards, int table) noexcept {
+        const int first = (shard - table % shards + shards) % shards;
+        return (rows - first + shards - 1) / shards;
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
