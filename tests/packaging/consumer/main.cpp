@@ -5,4 +5,6 @@
 
 int other();
 
-int main() { return other(); }
+int main() {
+    return other();
+}

@@ -6,4 +6,6 @@
 
 int other();
 
-int other() { return 0; }
+int other() {
+    return 0;
+}
