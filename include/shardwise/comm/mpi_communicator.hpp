@@ -1,0 +1,234 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sched.h>
+
+#include "shardwise/comm/communicator.hpp"
+#include "shardwise/comm/mpi_environment.hpp"
+#include "shardwise/comm/mpi_messages.hpp"
+#include "shardwise/comm/mpi_topology.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// The ranks of an MPI communicator, from point-to-point calls alone.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A Communicator over MPI: ranks are processes.
+///
+/// A message's tag is its number on its ordered pair of ranks, counted at post, so flights never mix whatever the order
+/// in which they are completed. Every message is probed before it is received: the receiver always learns its true
+/// size, and not a byte travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of
+/// that size under one tag; a shorter chunk, possibly empty, ends it.
+///
+/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding; waiting yields the processor. A
+/// ticket that is not outstanding counts as complete. Once a message had another size than expected, every later call
+/// throws that Mismatch again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one
+/// allocates nothing (but inside MPI).
+///
+/// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
+/// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.
+class MpiCommunicator {
+  public:
+    /// Collective, without a deadline; a few small collectives of MPI.
+    /// \throws BadInput on all ranks: options that differ between ranks; hosts that do not divide the ranks; real hosts
+    ///         of different size or ranks not numbered host by host
+    explicit MpiCommunicator(const MpiOptions& options = {})
+        : deadline_{options.deadline},
+          comm_{options.comm},
+          rank_{comm_.rank()},
+          topology_{detail::mpi_topology(comm_.get(), options)},
+          messages_{comm_.get(), topology_.ranks(), options.chunk_bytes} {}
+    MpiCommunicator(const MpiCommunicator&) = delete;
+    MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+    /// Every flush should be complete. Otherwise MPI is left to itself, and the memory of those flushes has to live on.
+    ~MpiCommunicator() {
+        if (outstanding_ != 0) comm_.release();
+    }
+
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
+    [[nodiscard]] Topology topology() const noexcept { return topology_; }
+    /// Number of flushes that are posted and not yet known to be complete.
+    [[nodiscard]] std::int64_t outstanding() const noexcept { return outstanding_; }
+
+    /// Starts a flush, see Exchanging. Does not block. \throws Error when MPI reports one; Mismatch after an earlier
+    /// one
+    Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in) {
+        throw_if_broken();
+        const std::uint32_t index = detail::take_record(flushes_, free_);
+        Flush& flush = flushes_[index];
+        flush.label = label;
+        flush.pending = static_cast<std::int64_t>(out.size() + in.size());
+        flush.live = true;
+        ++outstanding_;
+        for (const InMessage& message : in) {
+            SHARDWISE_ASSERT(message.from != rank_ && message.into != nullptr);
+            messages_.expect(index, message);
+        }
+        for (const OutMessage& message : out) {
+            SHARDWISE_ASSERT(message.to != rank_);
+            messages_.send(index, message.to, message.bytes);
+        }
+        return Ticket{std::uint64_t{flush.generation} << 32U | index};
+    }
+
+    /// Makes progress on everything and says whether the flush is complete. \throws Mismatch, or Error when MPI does
+    [[nodiscard]] bool test(Ticket ticket) {
+        throw_if_broken();
+        const std::uint32_t index = find(ticket);
+        if (index == none) return true;
+        if (flushes_[index].pending != 0) progress();
+        throw_if_broken();
+        if (flushes_[index].pending != 0) return false;
+        retire(index);
+        return true;
+    }
+
+    /// Blocks until the flush is complete, making progress on everything. \throws Mismatch, DeadlinePassed (after
+    /// printing all that this rank waits for), or Error when MPI reports one
+    void wait(Ticket ticket) {
+        throw_if_broken();
+        const std::uint32_t index = find(ticket);
+        if (index == none) return;
+        const auto begin = Clock::now();
+        while (flushes_[index].pending != 0) {
+            const bool moved = progress();
+            throw_if_broken();
+            if (moved) continue;
+            if (Clock::now() - begin > deadline_) give_up(index);
+            sched_yield();
+        }
+        retire(index);
+    }
+
+    /// Lets go of a flush because its memory goes away. It gets a second to complete, which suffices where the other
+    /// ranks do the same; after that the communicator is of no use any more, and a peer may wait in vain.
+    void abandon(Ticket ticket) noexcept {
+        const std::uint32_t index = find(ticket);
+        if (index == none) return;
+        try {
+            for (const auto begin = Clock::now();
+                 flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
+                if (!progress()) sched_yield();
+            if (broken_) settle();
+            if (flushes_[index].pending == 0) return retire(index);
+            if (!broken_)
+                broken_ = std::make_exception_ptr(
+                    PeerFailed{rank_, "it left " + describe_with_place(flushes_[index].label) + " unfinished"});
+        } catch (...) {
+            if (!broken_) broken_ = std::current_exception();
+        }
+        settled_ = true;  // that memory must not be touched any more
+    }
+
+    /// Prints the reason, waits a second so that others can print theirs, and ends the job with exit status 3.
+    [[noreturn]] void fail(const std::string& reason) { detail::mpi_die(comm_.get(), rank_, reason); }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::uint32_t none = detail::MpiMessage::none;
+    static constexpr std::chrono::seconds patience{1};
+
+    struct Flush {
+        static constexpr std::uint32_t none = detail::MpiMessage::none;
+        Label label;
+        std::int64_t pending = 0;  // messages
+        std::uint32_t generation = 1;
+        std::uint32_t next = none;  // in the list of free ones
+        bool live = false;
+    };
+
+    [[nodiscard]] std::uint32_t find(Ticket ticket) const noexcept {
+        const auto index = static_cast<std::uint32_t>(ticket.value());
+        const bool known = index < flushes_.size() && flushes_[index].live &&
+                           flushes_[index].generation == static_cast<std::uint32_t>(ticket.value() >> 32U);
+        return known ? index : none;
+    }
+    void retire(std::uint32_t index) noexcept {
+        Flush& flush = flushes_[index];
+        flush.live = false;
+        ++flush.generation;
+        flush.next = free_;
+        free_ = index;
+        --outstanding_;
+    }
+
+    void complete(const detail::MpiMessage& message) {
+        Flush& flush = flushes_[message.flush];
+        --flush.pending;
+        if (broken_ || !message.wrong_size()) return;
+        broken_ = std::make_exception_ptr(Mismatch{
+            name() + " expects " + std::to_string(message.size) + " bytes from rank " + std::to_string(message.peer) +
+            " at " + describe_with_place(flush.label) + ", but " + std::to_string(message.moved) + " bytes came"});
+    }
+    bool progress() {
+        return messages_.progress([this](const detail::MpiMessage& message) { complete(message); });
+    }
+    void throw_if_broken() {
+        if (!broken_) return;
+        settle();
+        std::rethrow_exception(broken_);
+    }
+    /// The callers' buffers may go away soon: what MPI is still moving gets up to a second to end.
+    void settle() {
+        if (settled_) return;
+        settled_ = true;
+        for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
+            if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
+                sched_yield();
+    }
+
+    [[nodiscard]] std::string name() const { return "rank " + std::to_string(rank_); }
+    [[nodiscard]] static std::string describe_with_place(const Label& label) {
+        return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
+    }
+    [[noreturn]] void give_up(std::uint32_t index) const {
+        std::vector<std::string> waits(flushes_.size());
+        messages_.for_each([&](const detail::MpiMessage& message) {
+            std::string& text = waits[message.flush];
+            text += text.empty() ? ": " : ", ";
+            text += message.leaving() ? "to send " : "for ";
+            text += message.any_size() ? "a message" : std::to_string(message.size) + " bytes";
+            text += (message.leaving() ? " to rank " : " from rank ") + std::to_string(message.peer);
+        });
+        std::string report;
+        for (std::size_t i = 0; i < flushes_.size(); ++i) {
+            if (!flushes_[i].live || flushes_[i].pending == 0) continue;
+            waits[i].insert(0, name() + " waits at " + describe_with_place(flushes_[i].label));
+            report += waits[i] + "\n";
+        }
+        std::fputs(report.c_str(), stderr);
+        std::fflush(stderr);
+        throw DeadlinePassed{waits[index] + ": the deadline of " + std::to_string(deadline_.count()) +
+                             " ms has passed"};
+    }
+
+    std::chrono::milliseconds deadline_;
+    detail::MpiHandle comm_;
+    int rank_;
+    Topology topology_;
+    detail::MpiMessages messages_;
+    std::vector<Flush> flushes_;
+    std::uint32_t free_ = none;
+    std::int64_t outstanding_ = 0;  // flushes
+    std::exception_ptr broken_;     // why nothing works any more
+    bool settled_ = false;
+};
+
+static_assert(Communicator<MpiCommunicator>);
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,259 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "shardwise/comm/communicator.hpp"
+#include "shardwise/comm/mpi_environment.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// Messages on their way over MPI: the part of MpiCommunicator that calls MPI.
+
+namespace shardwise::inline SHARDWISE_ABI::detail {
+
+/// Takes a record from the list of free ones, or makes one. A Record has `next`.
+template <class Record>
+std::uint32_t take_record(std::vector<Record>& records, std::uint32_t& free) {
+    if (free == Record::none) {
+        records.emplace_back();
+        return static_cast<std::uint32_t>(records.size() - 1);
+    }
+    const std::uint32_t index = free;
+    free = records[index].next;
+    records[index].next = Record::none;
+    return index;
+}
+
+/// One message that leaves or arrives.
+struct MpiMessage {
+    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+    std::uint32_t flush = none;
+    std::uint32_t next = none;  // in the queue of its peer, or in the list of free ones
+    int peer = 0;
+    int tag = 0;
+    bool moving = false;                // a chunk is with MPI
+    bool ended = false;                 // the last chunk was handed to MPI
+    std::int64_t size = 0;              // to send, or expected
+    std::int64_t moved = 0;             // bytes handed to MPI so far
+    const std::byte* data = nullptr;    // leaving
+    Buffer<std::byte>* into = nullptr;  // arriving
+    std::vector<std::byte> spill;       // arriving: what does not fit, or has no known size yet
+
+    [[nodiscard]] bool leaving() const noexcept { return into == nullptr; }
+    [[nodiscard]] bool any_size() const noexcept { return size == InMessage::any_size; }
+    [[nodiscard]] bool wrong_size() const noexcept { return !any_size() && moved != size; }
+};
+
+/// Moves messages by MPI_Isend, MPI_Iprobe and MPI_Irecv. Records are pooled.
+///
+/// The tag is the number of the message on its ordered pair. Each peer has a queue of expected messages, of which only
+/// the oldest is probed for: MPI keeps the order of a pair. Only one thread receives on this communicator, so that what
+/// a probe saw is what the receive gets.
+class MpiMessages {
+  public:
+    MpiMessages(MPI_Comm comm, int ranks, std::int64_t chunk_bytes)
+        : comm_{comm}, chunk_{chunk_bytes}, peers_(static_cast<std::size_t>(ranks)) {
+        void* bound = nullptr;
+        int found = 0;
+        mpi_check(MPI_Comm_get_attr(comm_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
+        if (found != 0) tags_ = std::uint64_t{1} + static_cast<std::uint64_t>(*static_cast<int*>(bound));
+    }
+
+    void send(std::uint32_t flush, int to, std::span<const std::byte> bytes) {
+        const std::uint32_t at = add(flush, to, peers_.at(static_cast<std::size_t>(to)).sent++);
+        MpiMessage& message = messages_[at];
+        message.size = static_cast<std::int64_t>(bytes.size());
+        message.data = bytes.data();
+        message.into = nullptr;
+        requests_.push_back(MPI_REQUEST_NULL);
+        request_messages_.push_back(at);
+        send_chunk(message, requests_.back());
+    }
+    void expect(std::uint32_t flush, const InMessage& in) {
+        Peer& peer = peers_.at(static_cast<std::size_t>(in.from));
+        const std::uint32_t at = add(flush, in.from, peer.received++);
+        messages_[at].size = in.expected;
+        messages_[at].into = in.into;
+        (peer.last == none ? peer.first : messages_[peer.last].next) = at;
+        peer.last = at;
+        ++awaited_;
+    }
+
+    /// Makes progress on everything; calls `done(message)` for each message that is complete.
+    /// \returns whether anything moved
+    template <class Done>
+    bool progress(const Done& done) {
+        const bool arrivals = progress_arrivals();
+        return progress_requests(done) || arrivals;
+    }
+    /// As progress, but takes up nothing new that arrives.
+    template <class Done>
+    bool progress_requests(const Done& done);
+    /// Whether MPI reads or writes memory of some message.
+    [[nodiscard]] bool busy() const noexcept { return !requests_.empty(); }
+
+    /// Calls `see(message)` for all that are not complete.
+    template <class See>
+    void for_each(const See& see) const {
+        for (const std::uint32_t at : request_messages_)
+            see(messages_[at]);
+        for (const Peer& peer : peers_)
+            for (std::uint32_t at = peer.first; at != none; at = messages_[at].next)
+                if (!messages_[at].moving) see(messages_[at]);
+    }
+
+  private:
+    static constexpr std::uint32_t none = MpiMessage::none;
+
+    struct Peer {
+        std::uint64_t sent = 0;  // messages so far
+        std::uint64_t received = 0;
+        std::uint32_t first = none;  // expected messages whose last chunk has not come, oldest first
+        std::uint32_t last = none;
+    };
+
+    std::uint32_t add(std::uint32_t flush, int peer, std::uint64_t number) {
+        const std::uint32_t at = take_record(messages_, free_);
+        MpiMessage& message = messages_[at];
+        message.flush = flush;
+        message.peer = peer;
+        message.tag = static_cast<int>(number % tags_);
+        message.moving = message.ended = false;
+        message.moved = 0;
+        if (requests_.capacity() < messages_.size()) {
+            requests_.reserve(messages_.capacity());
+            request_messages_.reserve(messages_.capacity());
+            completed_.reserve(messages_.capacity());
+            statuses_.reserve(messages_.capacity());
+        }
+        return at;
+    }
+
+    void send_chunk(MpiMessage& message, MPI_Request& request) {
+        const std::int64_t count = std::min(chunk_, message.size - message.moved);
+        mpi_check(MPI_Isend(message.data + message.moved, static_cast<int>(count), MPI_BYTE, message.peer, message.tag,
+                            comm_, &request),
+                  "MPI_Isend");
+        message.moving = true;
+        message.moved += count;
+        message.ended = count < chunk_;
+    }
+
+    /// Where the next `count` bytes of an arriving message go.
+    std::byte* room(MpiMessage& message, std::int64_t count) const {
+        if (message.any_size() && message.moved == 0 && count < chunk_)
+            return message.into->resize(static_cast<std::size_t>(count)).data();
+        if (!message.any_size() && message.moved + count <= message.size) {
+            if (message.moved == 0) message.into->resize(static_cast<std::size_t>(message.size));
+            return message.into->data() + message.moved;
+        }
+        const std::int64_t kept = message.any_size() ? message.moved : 0;  // what is too much is only counted
+        message.spill.resize(static_cast<std::size_t>(kept + count));
+        return message.spill.data() + kept;
+    }
+    static void empty_spill(MpiMessage& message) {
+        if (message.spill.empty()) return;
+        if (message.any_size())
+            std::memcpy(message.into->resize(message.spill.size()).data(), message.spill.data(), message.spill.size());
+        std::vector<std::byte>{}.swap(message.spill);
+    }
+
+    bool progress_arrivals() {
+        if (awaited_ == 0) return false;
+        int any = 0;
+        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, MPI_STATUS_IGNORE), "MPI_Iprobe");
+        if (any == 0) return false;
+        bool moved = false;
+        for (Peer& peer : peers_)
+            while (peer.first != none && !messages_[peer.first].moving && receive_chunk(peer))
+                moved = true;
+        return moved;
+    }
+    bool receive_chunk(Peer& peer) {
+        const std::uint32_t at = peer.first;
+        MpiMessage& message = messages_[at];
+        int found = 0;
+        int count = 0;
+        MPI_Status status{};
+        mpi_check(MPI_Iprobe(message.peer, message.tag, comm_, &found, &status), "MPI_Iprobe");
+        if (found == 0) return false;
+        mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+        MPI_Request request = MPI_REQUEST_NULL;
+        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, message.tag, comm_, &request),
+                  "MPI_Irecv");
+        requests_.push_back(request);
+        request_messages_.push_back(at);
+        message.moving = true;
+        message.moved += count;
+        message.ended = count < chunk_;
+        if (message.ended) {
+            peer.first = message.next;
+            if (peer.first == none) peer.last = none;
+            message.next = none;
+            --awaited_;
+        }
+        return true;
+    }
+
+    MPI_Comm comm_;
+    std::int64_t chunk_;
+    std::uint64_t tags_ = 32768;  // how many there are; the least that MPI promises
+    std::vector<Peer> peers_;
+    std::vector<MpiMessage> messages_;
+    std::uint32_t free_ = none;
+    std::int64_t awaited_ = 0;  // expected messages whose last chunk has not come
+    std::vector<MPI_Request> requests_;
+    std::vector<std::uint32_t> request_messages_;  // of which message each request is
+    std::vector<int> completed_;
+    std::vector<MPI_Status> statuses_;
+};
+
+template <class Done>
+bool MpiMessages::progress_requests(const Done& done) {
+    if (requests_.empty()) return false;
+    completed_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int count = 0;
+    const int code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), statuses_.data());
+    if (code == MPI_ERR_IN_STATUS)
+        for (int i = 0; i < count; ++i)
+            mpi_check(statuses_[static_cast<std::size_t>(i)].MPI_ERROR, "MPI_Testsome");
+    mpi_check(code, "MPI_Testsome");
+    if (count == MPI_UNDEFINED || count == 0) return false;
+    for (int i = 0; i < count; ++i) {
+        const auto slot = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
+        const std::uint32_t at = request_messages_[slot];
+        MpiMessage& message = messages_[at];
+        message.moving = false;
+        if (!message.ended) {
+            if (message.leaving()) send_chunk(message, requests_[slot]);
+            continue;
+        }
+        if (!message.leaving()) empty_spill(message);
+        done(message);
+        message.next = free_;
+        free_ = at;
+    }
+    std::size_t kept = 0;
+    for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
+        if (requests_[slot] == MPI_REQUEST_NULL) continue;
+        requests_[kept] = requests_[slot];
+        request_messages_[kept++] = request_messages_[slot];
+    }
+    requests_.resize(kept);
+    request_messages_.resize(kept);
+    return true;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI::detail
