@@ -1,0 +1,78 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include <cblas.h>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/matrix.hpp"
+
+/// \file
+/// Single-precision matrix products, by OpenBLAS on the calling thread.
+///
+/// None is collective, none allocates. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
+/// The bits of a product are a function of its shapes, strides and values: operands at other addresses give the same.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Makes OpenBLAS compute on the calling thread, in the whole process and from then on.
+///
+/// A rank is one thread of computation, and ranks are often threads of one process: a BLAS with threads of its own
+/// would compete with them. Every dense model calls this when constructed. Safe from several threads; only the first
+/// call acts.
+inline void single_threaded_blas() {
+    [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
+}
+
+namespace detail {
+
+inline bool fits_blas(MatrixView<const float> x) {
+    constexpr std::int64_t most = std::numeric_limits<blasint>::max();
+    return x.rows() >= 0 && x.columns() >= 0 && x.rows() <= most && x.stride() >= x.columns() && x.stride() <= most;
+}
+
+inline void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const float> a, MatrixView<const float> b,
+                 MatrixView<float> c) {
+    const bool a_flipped = a_form == CblasTrans;
+    [[maybe_unused]] const bool b_flipped = b_form == CblasTrans;
+    const std::int64_t inner = a_flipped ? a.rows() : a.columns();
+    SHARDWISE_ASSERT(fits_blas(a) && fits_blas(b) && fits_blas(c));
+    SHARDWISE_ASSERT((a_flipped ? a.columns() : a.rows()) == c.rows());
+    SHARDWISE_ASSERT((b_flipped ? b.columns() : b.rows()) == inner);
+    SHARDWISE_ASSERT((b_flipped ? b.rows() : b.columns()) == c.columns());
+    if (c.rows() == 0 || c.columns() == 0) return;
+    if (inner == 0) {
+        for (std::int64_t i = 0; i < c.rows(); ++i)
+            std::fill_n(c.row(i), c.columns(), 0.0F);
+        return;
+    }
+    const auto number = [](std::int64_t n) { return static_cast<blasint>(n); };
+    cblas_sgemm(CblasRowMajor, a_form, b_form, number(c.rows()), number(c.columns()), number(inner), 1.0F, a.data(),
+                number(a.stride()), b.data(), number(b.stride()), 0.0F, c.data(), number(c.stride()));
+}
+
+}  // namespace detail
+
+/// c = a b.
+/// \param a  (m, k) \param b  (k, n) \param c  (m, n), overlaps neither
+inline void gemm_nn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
+    detail::gemm(CblasNoTrans, CblasNoTrans, a, b, c);
+}
+
+/// c = a b^T.
+/// \param a  (m, k) \param b  (n, k) \param c  (m, n), overlaps neither
+inline void gemm_nt(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
+    detail::gemm(CblasNoTrans, CblasTrans, a, b, c);
+}
+
+/// c = a^T b.
+/// \param a  (k, m) \param b  (k, n) \param c  (m, n), overlaps neither
+inline void gemm_tn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
+    detail::gemm(CblasTrans, CblasNoTrans, a, b, c);
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

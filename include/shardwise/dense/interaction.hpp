@@ -1,0 +1,113 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/gemm.hpp"
+
+/// \file
+/// How DLRM lets a sample's vectors meet: every pair's dot product.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Dot products of all pairs among the dense vector and the feature vectors of a sample.
+///
+/// With T = [dense; feature 0; ...; feature F-1], an output row is the dense vector followed by T_i . T_j for i = 1..F
+/// and, under each i, j = 0..i-1: the strictly lower triangle, row by row, as the reference DLRM orders it (Naumov et
+/// al., "Deep Learning Recommendation Model for Personalization and Recommendation Systems", 2019).
+/// One small matrix product a sample; the work buffers hold one sample and are allocated at construction.
+class DotInteraction {
+  public:
+    /// \param dimension  D, elements of each vector, at least 1
+    /// \param features   F, feature vectors a sample, at least 0
+    /// \param work       where 2 * (F+1) * (D+F+1) floats live; a MemoryAccount's `work()`
+    /// \throws BadInput when the dimension is not positive or the number of features negative
+    DotInteraction(std::int64_t dimension, std::int64_t features, std::pmr::memory_resource& work)
+        : dimension_{dimension}, vectors_{features + 1} {
+        if (dimension < 1 || features < 0)
+            throw BadInput{"an interaction of " + std::to_string(features) + " features of dimension " +
+                           std::to_string(dimension) + ": the dimension is at least 1, features at least 0"};
+        for (Buffer<float>* buffer : {&vector_buffer_, &vector_gradient_buffer_}) {
+            *buffer = Buffer<float>{work, static_cast<std::size_t>(vectors_ * dimension_)};
+        }
+        products_ = Buffer<float>{work, static_cast<std::size_t>(vectors_ * vectors_)};
+    }
+
+    /// D.
+    [[nodiscard]] std::int64_t dimension() const noexcept { return dimension_; }
+    /// F.
+    [[nodiscard]] std::int64_t features() const noexcept { return vectors_ - 1; }
+    /// Columns of an output: D + (F+1) F / 2.
+    [[nodiscard]] std::int64_t outputs() const noexcept { return dimension_ + vectors_ * (vectors_ - 1) / 2; }
+
+    /// Not collective; 2 * samples * (F+1)^2 * D flops.
+    /// \param dense     (samples, D)
+    /// \param features  (samples, F * D)
+    /// \param output    (samples, outputs()), overlaps neither
+    void forward(MatrixView<const float> dense, MatrixView<const float> features, MatrixView<float> output) {
+        check(dense, features, output);
+        const MatrixView<float> products{products_.data(), vectors_, vectors_};
+        for (std::int64_t sample = 0; sample < dense.rows(); ++sample) {
+            const MatrixView<const float> vectors = gather(dense.row(sample), features.row(sample));
+            gemm_nt(vectors, vectors, products);
+            float* to = std::copy_n(dense.row(sample), dimension_, output.row(sample));
+            for (std::int64_t i = 1; i < vectors_; ++i)
+                to = std::copy_n(products.row(i), i, to);
+        }
+    }
+
+    /// Gradients with respect to both inputs. Not collective; as many flops as forward.
+    /// \param dense, features   as in forward
+    /// \param gradient          (samples, outputs()), with respect to the output
+    /// \param dense_gradient    (samples, D), overlaps no other
+    /// \param feature_gradient  (samples, F * D), overlaps no other
+    void backward(MatrixView<const float> dense, MatrixView<const float> features, MatrixView<const float> gradient,
+                  MatrixView<float> dense_gradient, MatrixView<float> feature_gradient) {
+        check(dense, features, gradient);
+        check(dense_gradient, feature_gradient, gradient);
+        const MatrixView<float> pairs{products_.data(), vectors_, vectors_};  // symmetric, zero on the diagonal
+        const MatrixView<float> result{vector_gradient_buffer_.data(), vectors_, dimension_};
+        for (std::int64_t i = 0; i < vectors_; ++i)
+            pairs(i, i) = 0.0F;
+        for (std::int64_t sample = 0; sample < dense.rows(); ++sample) {
+            const float* from = gradient.row(sample) + dimension_;
+            for (std::int64_t i = 1; i < vectors_; ++i)
+                for (std::int64_t j = 0; j < i; ++j)
+                    pairs(i, j) = pairs(j, i) = *from++;
+            gemm_nn(pairs, gather(dense.row(sample), features.row(sample)), result);
+            for (std::int64_t d = 0; d < dimension_; ++d)
+                dense_gradient(sample, d) = result(0, d) + gradient(sample, d);
+            std::copy_n(result.row(1), (vectors_ - 1) * dimension_, feature_gradient.row(sample));
+        }
+    }
+
+  private:
+    /// One sample's vectors under each other, (F+1, D).
+    MatrixView<const float> gather(const float* dense, const float* features) {
+        std::copy_n(features, (vectors_ - 1) * dimension_, std::copy_n(dense, dimension_, vector_buffer_.data()));
+        return {vector_buffer_.data(), vectors_, dimension_};
+    }
+    void check([[maybe_unused]] MatrixView<const float> dense, [[maybe_unused]] MatrixView<const float> features,
+               [[maybe_unused]] MatrixView<const float> output) const {
+        SHARDWISE_ASSERT(dense.rows() == features.rows() && dense.rows() == output.rows());
+        SHARDWISE_ASSERT(dense.columns() == dimension_ && features.columns() == (vectors_ - 1) * dimension_);
+        SHARDWISE_ASSERT(output.columns() == outputs());
+    }
+
+    std::int64_t dimension_;
+    std::int64_t vectors_;  // F + 1
+    Buffer<float> vector_buffer_;
+    Buffer<float> vector_gradient_buffer_;
+    Buffer<float> products_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

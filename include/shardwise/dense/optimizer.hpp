@@ -1,0 +1,160 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// Optimizers of dense parameters: one pass over flat spans, with PyTorch's formulas.
+///
+/// In the formulas w is a value, g its gradient, e epsilon and t the number of steps, this one included. Nothing is
+/// collective: every rank holds the same values and gradients and computes the same bits. Nothing allocates after
+/// construction.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What a trainer asks of an optimizer of dense parameters: made for a number of elements, with its state on a memory
+/// resource (a MemoryAccount's `tables()`); `step(values, gradients, learning_rate)`, where the learning rate is that
+/// of this step; `state()`, its moments as one span, and `steps()`, both for checkpoints, restored by `set_steps(t)`.
+template <class T>
+concept DenseOptimizer = std::constructible_from<T, std::size_t, std::pmr::memory_resource&> &&
+    requires(T& optimizer, std::span<float> values, std::span<const float> gradients, std::int64_t steps) {
+    optimizer.step(values, gradients, 0.1);
+    { optimizer.state() } -> std::same_as<std::span<float>>;
+    { optimizer.steps() } -> std::same_as<std::int64_t>;
+    optimizer.set_steps(steps);
+};
+
+namespace detail {
+
+/// base^exponent by repeated squaring: the same bits everywhere.
+[[nodiscard]] constexpr double whole_power(double base, std::int64_t exponent) noexcept {
+    double power = 1.0;
+    for (; exponent > 0; exponent /= 2, base *= base)
+        if (exponent % 2 == 1) power *= base;
+    return power;
+}
+
+}  // namespace detail
+
+/// w -= lr g. No state. Moves 12 bytes an element.
+class DenseSgd {
+  public:
+    DenseSgd(std::size_t, std::pmr::memory_resource&) {}
+
+    /// \param values, gradients  of equal size
+    void step(std::span<float> values, std::span<const float> gradients, double learning_rate) {
+        SHARDWISE_ASSERT(values.size() == gradients.size());
+        const auto rate = static_cast<float>(-learning_rate);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = std::fma(rate, gradients[i], values[i]);
+        ++steps_;
+    }
+    [[nodiscard]] std::span<float> state() noexcept { return {}; }
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
+
+  private:
+    std::int64_t steps_ = 0;
+};
+
+/// Settings of DenseAdagrad; the defaults are PyTorch's.
+struct DenseAdagradOptions {
+    double epsilon = 1e-10;
+    double initial = 0.0;  ///< of the sum of squares
+};
+
+/// s += g^2; w -= lr g / (sqrt(s) + e). State: s. Moves 20 bytes an element.
+class DenseAdagrad {
+  public:
+    DenseAdagrad(std::size_t elements, std::pmr::memory_resource& resource, DenseAdagradOptions options = {})
+        : options_{options}, sums_{resource, elements} {
+        for (float& sum : sums_.span())
+            sum = static_cast<float>(options_.initial);
+    }
+
+    /// \param values, gradients  as many as `elements`
+    void step(std::span<float> values, std::span<const float> gradients, double learning_rate) {
+        SHARDWISE_ASSERT(values.size() == gradients.size() && values.size() == sums_.size());
+        const auto rate = static_cast<float>(-learning_rate);
+        const auto epsilon = static_cast<float>(options_.epsilon);
+        float* sums = sums_.data();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const float g = gradients[i];
+            const float sum = std::fma(g, g, sums[i]);
+            sums[i] = sum;
+            values[i] = std::fma(rate, g / (std::sqrt(sum) + epsilon), values[i]);
+        }
+        ++steps_;
+    }
+    /// s, (elements).
+    [[nodiscard]] std::span<float> state() noexcept { return sums_.span(); }
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
+
+  private:
+    DenseAdagradOptions options_;
+    Buffer<float> sums_;
+    std::int64_t steps_ = 0;
+};
+
+/// Settings of DenseAdam; the defaults are PyTorch's.
+struct DenseAdamOptions {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+};
+
+/// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + e).
+/// State: m, then v. Moves 28 bytes an element.
+class DenseAdam {
+  public:
+    DenseAdam(std::size_t elements, std::pmr::memory_resource& resource, DenseAdamOptions options = {})
+        : options_{options}, moments_{resource} {
+        moments_.assign_zero(2 * elements);
+    }
+
+    /// \param values, gradients  as many as `elements`
+    void step(std::span<float> values, std::span<const float> gradients, double learning_rate) {
+        SHARDWISE_ASSERT(values.size() == gradients.size() && 2 * values.size() == moments_.size());
+        ++steps_;
+        const double correction1 = 1.0 - detail::whole_power(options_.beta1, steps_);
+        const double correction2 = 1.0 - detail::whole_power(options_.beta2, steps_);
+        const auto rate = static_cast<float>(-learning_rate / correction1);
+        const auto root = static_cast<float>(std::sqrt(correction2));
+        const auto epsilon = static_cast<float>(options_.epsilon);
+        const auto keep1 = static_cast<float>(options_.beta1);
+        const auto take1 = static_cast<float>(1.0 - options_.beta1);
+        const auto keep2 = static_cast<float>(options_.beta2);
+        const auto take2 = static_cast<float>(1.0 - options_.beta2);
+        float* first = moments_.data();
+        float* second = first + values.size();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const float g = gradients[i];
+            const float m = std::fma(take1, g, keep1 * first[i]);
+            const float v = std::fma(take2 * g, g, keep2 * second[i]);
+            first[i] = m;
+            second[i] = v;
+            values[i] = std::fma(rate, m / (std::sqrt(v) / root + epsilon), values[i]);
+        }
+    }
+    /// m, (elements), then v, (elements).
+    [[nodiscard]] std::span<float> state() noexcept { return moments_.span(); }
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
+
+  private:
+    DenseAdamOptions options_;
+    Buffer<float> moments_;
+    std::int64_t steps_ = 0;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,114 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/matrix.hpp"
+
+/// \file
+/// The dense parameters of a model: named matrices in one span of values and one span of gradients.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// One matrix of weights and its gradient, both contiguous. A vector is a matrix of one row.
+struct Parameter {
+    std::string name;        ///< unique in its set, for example "bottom.0.weight"
+    std::int64_t index = 0;  ///< position in its set
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    MatrixView<float> value;     ///< (rows, columns); empty until the set is allocated
+    MatrixView<float> gradient;  ///< (rows, columns); empty until the set is allocated
+
+    /// Number of elements.
+    [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(rows * columns); }
+    /// The elements of the value, row by row: what a checkpoint holds.
+    [[nodiscard]] std::span<float> values() const noexcept { return {value.data(), size()}; }
+    /// The elements of the gradient, row by row.
+    [[nodiscard]] std::span<float> gradients() const noexcept { return {gradient.data(), size()}; }
+};
+
+/// All dense parameters of a model.
+///
+/// Layers reserve their parameters when constructed, then the model allocates once. All values lie in one buffer and
+/// all gradients in another, in the order of reservation, so that adding gradients over ranks is one call on
+/// `gradients()` and an optimizer step is one pass over `values()`. Each parameter starts at a multiple of 64 bytes;
+/// the few floats between two of them are zero in both buffers, and stay zero under every optimizer here.
+/// References to parameters stay valid for the life of the set, also when it is moved.
+class ParameterSet {
+  public:
+    /// \param resource  where values and gradients live; a MemoryAccount's `tables()`
+    explicit ParameterSet(std::pmr::memory_resource& resource) : values_{resource}, gradients_{resource} {}
+
+    /// Adds a matrix of (rows, columns). Not collective; allocates no values yet.
+    /// \throws BadInput when the set is allocated already, the name is taken, or a size is not positive
+    const Parameter& reserve(std::string name, std::int64_t rows, std::int64_t columns) {
+        if (allocated_) throw BadInput{"parameter '" + name + "' comes after the set was allocated: reserve all first"};
+        if (rows <= 0 || columns <= 0)
+            throw BadInput{"parameter '" + name + "' is (" + std::to_string(rows) + ", " + std::to_string(columns) +
+                           "): both are at least 1"};
+        if (find(name) != nullptr) throw BadInput{"two parameters are named '" + name + "': names are unique"};
+        const auto index = static_cast<std::int64_t>(parameters_.size());
+        return parameters_.emplace_back(Parameter{
+            .name = std::move(name), .index = index, .rows = rows, .columns = columns, .value = {}, .gradient = {}});
+    }
+
+    /// Makes room for all values and gradients, all zero. Two allocations of the padded size.
+    /// \throws BadInput when the set is allocated already
+    void allocate() {
+        if (allocated_) throw BadInput{"the parameters are allocated twice: allocate once, after the last reserve"};
+        std::size_t total = 0;
+        for (const Parameter& parameter : parameters_)
+            total += padded(parameter);
+        float* value = values_.assign_zero(total).data();
+        float* gradient = gradients_.assign_zero(total).data();
+        for (Parameter& parameter : parameters_) {
+            parameter.value = {value, parameter.rows, parameter.columns};
+            parameter.gradient = {gradient, parameter.rows, parameter.columns};
+            value += padded(parameter);
+            gradient += padded(parameter);
+        }
+        allocated_ = true;
+    }
+
+    /// Values of all parameters, with the zeros between them.
+    [[nodiscard]] std::span<float> values() noexcept { return values_.span(); }
+    [[nodiscard]] std::span<const float> values() const noexcept { return values_.span(); }
+    /// Gradients of all parameters, at the same places: what ranks add up.
+    [[nodiscard]] std::span<float> gradients() noexcept { return gradients_.span(); }
+    [[nodiscard]] std::span<const float> gradients() const noexcept { return gradients_.span(); }
+
+    /// The parameters in the order of reservation.
+    [[nodiscard]] auto begin() const noexcept { return parameters_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return parameters_.end(); }
+    /// Number of parameters.
+    [[nodiscard]] std::size_t size() const noexcept { return parameters_.size(); }
+    /// The parameter of that name, or null.
+    [[nodiscard]] const Parameter* find(const std::string& name) const noexcept {
+        for (const Parameter& parameter : parameters_)
+            if (parameter.name == name) return &parameter;
+        return nullptr;
+    }
+
+  private:
+    static std::size_t padded(const Parameter& parameter) noexcept {
+        constexpr std::size_t step = buffer_alignment / sizeof(float);
+        return (parameter.size() + step - 1) / step * step;
+    }
+
+    std::deque<Parameter> parameters_;  // layers keep references
+    Buffer<float> values_;
+    Buffer<float> gradients_;
+    bool allocated_ = false;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
