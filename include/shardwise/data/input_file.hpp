@@ -1,0 +1,162 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+
+/// \file
+/// The bytes of a file, plain or gzip.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Checks that a file exists, is no directory and may be read, without opening it. \throws BadInput naming it and why
+inline void require_readable(const std::string& path) {
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0 || ::access(path.c_str(), R_OK) != 0)
+        throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
+    if (S_ISDIR(about.st_mode)) throw BadInput{path + ": cannot be read: it is a directory"};
+}
+
+/// A file open for reading from its beginning to its end, unpacked on the way when it starts with gzip's magic bytes,
+/// whatever its name. A gzip file may have several members; zero bytes after the last one are padding.
+///
+/// Memory: 64 KiB, and zlib's window. Not thread safe.
+class InputFile {
+  public:
+    /// \throws BadInput when the file cannot be read, or when it is named .gz and is no gzip
+    explicit InputFile(std::string path) : path_{std::move(path)}, descriptor_{path_}, input_(input_bytes) {
+        while (available_ < 2 && fill(0)) {
+        }
+        gzip_ = available_ >= 2 && input_[0] == magic[0] && input_[1] == magic[1];
+        if (!gzip_ && path_.ends_with(".gz"))
+            throw BadInput{path_ + ": named .gz, but it does not start with the bytes 1f 8b of a gzip file"};
+        if (gzip_) inflater_.start();
+    }
+    InputFile(const InputFile&) = delete;
+    InputFile& operator=(const InputFile&) = delete;
+
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+    /// Reads at most `size` bytes. \param line where the reader stands, for messages
+    /// \returns the number of bytes; 0 at the end only \throws BadInput when reading fails or gzip data is damaged
+    std::size_t read(char* to, std::size_t size, std::int64_t line) {
+        if (size == 0) return 0;
+        if (gzip_) return unpack(to, size, line);
+        if (available_ == 0) return descriptor_.read(to, size, *this, line);
+        const std::size_t count = std::min(size, available_);
+        std::memcpy(to, input_.data() + position_, count);
+        position_ += count;
+        available_ -= count;
+        return count;
+    }
+
+  private:
+    static constexpr std::size_t input_bytes = std::size_t{64} << 10;
+    static constexpr unsigned char magic[2] = {0x1f, 0x8b};
+
+    struct Descriptor {
+        explicit Descriptor(const std::string& path) {
+            require_readable(path);
+            number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+            if (number < 0) throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
+        }
+        Descriptor(const Descriptor&) = delete;
+        Descriptor& operator=(const Descriptor&) = delete;
+        ~Descriptor() { ::close(number); }
+        std::size_t read(void* to, std::size_t size, const InputFile& file, std::int64_t line) const {
+            for (;;) {
+                const ::ssize_t count = ::read(number, to, size);
+                if (count >= 0) return static_cast<std::size_t>(count);
+                if (errno != EINTR) file.fail(line, std::string{"cannot be read: "} + std::strerror(errno));
+            }
+        }
+        int number = -1;
+    };
+
+    struct Inflater {
+        Inflater() = default;
+        Inflater(const Inflater&) = delete;
+        Inflater& operator=(const Inflater&) = delete;
+        ~Inflater() {
+            if (started) ::inflateEnd(&stream);
+        }
+        void start() {
+            if (::inflateInit2(&stream, 15 + 16) != Z_OK) throw Error{"zlib: out of memory", 3};
+            started = true;
+        }
+        ::z_stream stream{};
+        bool started = false;
+    };
+
+    [[noreturn]] void fail(std::int64_t line, const std::string& reason) const {
+        throw BadInput{path_ + ", line " + std::to_string(line) + ": " + reason};
+    }
+
+    // Appends bytes of the file to those not used yet; false at its end.
+    bool fill(std::int64_t line) {
+        if (available_ == 0) position_ = 0;
+        const std::size_t end = position_ + available_;
+        const std::size_t count = descriptor_.read(input_.data() + end, input_.size() - end, *this, line);
+        available_ += count;
+        return count != 0;
+    }
+
+    std::size_t unpack(char* to, std::size_t size, std::int64_t line) {
+        size = std::min(size, std::size_t{1} << 30);
+        std::size_t done = 0;
+        while (done == 0) {
+            if (available_ == 0 && !fill(line)) {
+                if (between_members_) return 0;
+                fail(line, "the gzip data ends too early: the file is truncated");
+            }
+            if (between_members_) {
+                if (input_[position_] == 0) {
+                    ++position_;
+                    --available_;
+                    continue;
+                }
+                if (input_[position_] != magic[0]) fail(line, "bytes that are no gzip follow the gzip data");
+                ::inflateReset(&inflater_.stream);
+                between_members_ = false;
+            }
+            auto& stream = inflater_.stream;
+            stream.next_in = input_.data() + position_;
+            stream.avail_in = static_cast<uInt>(available_);
+            stream.next_out = reinterpret_cast<Bytef*>(to);
+            stream.avail_out = static_cast<uInt>(size);
+            const int code = ::inflate(&stream, Z_NO_FLUSH);
+            if (code != Z_OK && code != Z_STREAM_END)
+                fail(line, std::string{"the gzip data is damaged: "} + (stream.msg != nullptr ? stream.msg : "zlib"));
+            position_ += available_ - stream.avail_in;
+            available_ = stream.avail_in;
+            done = size - stream.avail_out;
+            between_members_ = code == Z_STREAM_END;
+        }
+        return done;
+    }
+
+    std::string path_;
+    Descriptor descriptor_;
+    Inflater inflater_;
+    std::vector<unsigned char> input_;
+    std::size_t position_ = 0;   // of the bytes in input_ that are not used yet
+    std::size_t available_ = 0;  // their number
+    bool gzip_ = false;
+    bool between_members_ = false;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

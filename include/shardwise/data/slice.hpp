@@ -1,0 +1,51 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+
+/// \file
+/// How the ranks of a world share one stream of samples.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// One rank's part of a stream of samples that is dealt in global batches: of global batch g, rank r has the samples
+/// [g * batch * ranks + r * batch, ... + batch), cut off where the stream ends.
+///
+/// So the parts of all ranks, one after the other, are the stream; every rank has the same number of batches; only the
+/// last global batch may be smaller, and empty on the last ranks.
+struct Slice {
+    std::int64_t batch = 1;  ///< samples a batch and rank
+    int rank = 0;
+    int ranks = 1;
+
+    /// \throws BadInput when batch or ranks is not positive or rank is not in [0, ranks)
+    void validate() const {
+        if (batch < 1) throw BadInput{"a batch of " + std::to_string(batch) + " samples: give at least 1"};
+        if (ranks < 1 || rank < 0 || rank >= ranks)
+            throw BadInput{"rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                           " ranks: ranks count from 0"};
+    }
+
+    /// Samples of a whole global batch, all ranks together.
+    [[nodiscard]] constexpr std::int64_t global_batch() const noexcept { return batch * ranks; }
+    /// Samples of a global batch that belong to lower ranks.
+    [[nodiscard]] constexpr std::int64_t before() const noexcept { return batch * rank; }
+    /// Samples of a global batch that belong to higher ranks.
+    [[nodiscard]] constexpr std::int64_t after() const noexcept { return batch * (ranks - 1 - rank); }
+    /// Number of batches of a stream of `samples` samples; the same on every rank.
+    [[nodiscard]] constexpr std::int64_t batches(std::int64_t samples) const noexcept {
+        return samples / global_batch() + (samples % global_batch() != 0 ? 1 : 0);
+    }
+    /// This rank's share of a global batch of `available` samples (anything above a whole one counts as whole).
+    [[nodiscard]] constexpr std::int64_t share(std::int64_t available) const noexcept {
+        return std::clamp<std::int64_t>(available - before(), 0, batch);
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
