@@ -124,6 +124,11 @@ class Buffer {
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer() { release(); }
 
+    /// Takes memory from `resource` from now on; only an empty buffer can change where it takes it.
+    Buffer& on(std::pmr::memory_resource& resource) noexcept {
+        if (data_ == nullptr) resource_ = &resource;
+        return *this;
+    }
     /// Makes room for `size` elements with unspecified values; allocates only when the capacity does not suffice.
     std::span<T> resize(std::size_t size) {
         if (size * sizeof(T) > capacity_) {

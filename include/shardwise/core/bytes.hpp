@@ -14,6 +14,12 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// Parts of a message start at multiples of this many bytes; the gaps are zeros, and count as control.
+inline constexpr std::int64_t part_alignment = 8;
+[[nodiscard]] constexpr std::int64_t padded_part(std::int64_t bytes) noexcept {
+    return (bytes + part_alignment - 1) / part_alignment * part_alignment;
+}
+
 /// Appends values to a region that the caller sized before.
 class ByteWriter {
   public:
@@ -35,6 +41,11 @@ class ByteWriter {
         position_ += bytes;
         return here;
     }
+    /// Fills up the part that began at `begin` with zeros.
+    void pad(const std::byte* begin) {
+        for (std::int64_t bytes = position_ - begin; bytes < padded_part(bytes); ++bytes)
+            *position_++ = std::byte{0};
+    }
     [[nodiscard]] std::byte* position() const noexcept { return position_; }
 
   private:
@@ -45,7 +56,7 @@ class ByteWriter {
 /// that one check at the end of a message suffices.
 class ByteReader {
   public:
-    explicit ByteReader(std::span<const std::byte> bytes) : rest_{bytes} {}
+    explicit ByteReader(std::span<const std::byte> bytes) : rest_{bytes}, size_{bytes.size()} {}
     template <class T>
     [[nodiscard]] T get() {
         T value{};
@@ -56,6 +67,11 @@ class ByteReader {
     template <class T>
     [[nodiscard]] const T* view(std::int64_t count) {
         return reinterpret_cast<const T*>(take(static_cast<std::size_t>(count) * sizeof(T)));
+    }
+    /// Skips the zeros behind a part.
+    void skip_padding() {
+        const auto read = static_cast<std::int64_t>(size_ - rest_.size());
+        static_cast<void>(take(static_cast<std::size_t>(padded_part(read) - read)));
     }
     /// True when everything was read, and nothing beyond the end.
     [[nodiscard]] bool complete() const noexcept { return !overrun_ && rest_.empty(); }
@@ -73,6 +89,7 @@ class ByteReader {
         return at;
     }
     std::span<const std::byte> rest_;
+    std::size_t size_;
     bool overrun_ = false;
 };
 

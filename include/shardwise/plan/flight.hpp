@@ -22,14 +22,6 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The head of every message of a plan; the receiver checks all of it.
-struct Envelope {
-    std::uint32_t flight = 0;
-    std::uint16_t segment = 0;
-    std::uint16_t error = 0;
-    std::uint64_t bytes = 0;  ///< of the whole message
-};
-
 /// Runs one batch after the other through a program, on a frame that belongs to the caller.
 ///
 /// Segments of all flights of a rank start in one order that is the same on all ranks; `poll` only completes what was
@@ -122,10 +114,11 @@ class FlightCore {
                 if (!step.exchange->exchanges(env_.topology, env_.rank, peer)) continue;
                 const PartSize part = step.exchange->size(frame_, env_, peer);
                 payload += part.payload;
-                bytes += part.payload + part.control;
+                bytes += padded_part(part.payload + part.control);
                 const std::int64_t theirs = step.exchange->expected(frame_, env_, peer);
-                expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size
-                                                                                          : expected + theirs;
+                expected = theirs == PartSize::unknown || expected == InMessage::any_size
+                               ? InMessage::any_size
+                               : expected + padded_part(theirs);
             }
             auto& buffer = sent_[static_cast<std::size_t>(peer)];
             buffer.resize(static_cast<std::size_t>(bytes));
@@ -134,9 +127,12 @@ class FlightCore {
                             .segment = static_cast<std::uint16_t>(s),
                             .error = travelling_,
                             .bytes = static_cast<std::uint64_t>(bytes)});
-            for (const Instruction& step : segment.posts)
-                if (step.exchange->exchanges(env_.topology, env_.rank, peer))
-                    step.exchange->pack(frame_, env_, peer, to);
+            for (const Instruction& step : segment.posts) {
+                if (!step.exchange->exchanges(env_.topology, env_.rank, peer)) continue;
+                const std::byte* part = to.position();
+                step.exchange->pack(frame_, env_, peer, to);
+                to.pad(part);
+            }
             SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
             out_.push_back({.to = peer, .bytes = buffer.span(), .payload = payload});
             in_.push_back({.from = peer, .into = &received_[s][static_cast<std::size_t>(peer)], .expected = expected});
@@ -160,9 +156,11 @@ class FlightCore {
         for (const InMessage& message : in_) {
             ByteReader from{message.into->span()};
             static_cast<void>(from.get<Envelope>());
-            for (const Instruction& step : segment.posts)
-                if (step.exchange->exchanges(env_.topology, env_.rank, message.from))
-                    step.exchange->unpack(frame_, env_, message.from, from);
+            for (const Instruction& step : segment.posts) {
+                if (!step.exchange->exchanges(env_.topology, env_.rank, message.from)) continue;
+                step.exchange->unpack(frame_, env_, message.from, from);
+                from.skip_padding();
+            }
             if (!from.complete())
                 throw Mismatch{at(segment) + ": the message from rank " + std::to_string(message.from) + " of " +
                                std::to_string(message.into->size()) +

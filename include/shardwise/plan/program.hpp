@@ -26,6 +26,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// The head of every message of a plan; the receiver checks all of it.
+struct Envelope {
+    std::uint32_t flight = 0;
+    std::uint16_t segment = 0;
+    std::uint16_t error = 0;
+    std::uint64_t bytes = 0;  ///< of the whole message
+};
+
 /// The first error of a flight on this rank; travels as a word in every flush.
 class FlightError {
   public:

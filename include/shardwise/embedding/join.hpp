@@ -1,0 +1,208 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/cost.hpp"
+#include "shardwise/embedding/forms.hpp"
+#include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/split.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/sharding/policy.hpp"
+
+/// \file
+/// The shards of each bag or sequence put together, and the gradient cut up again.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// out[0..dim) = sum over the shards of a bag along the tree: ranks in order inside a host, then hosts. `shards` is in
+/// ascending order of owners; `parts(shard)` is the owner's partial sum.
+template <class Parts>
+void join_along_tree(const std::vector<ShardPlacement>& shards, const Topology& topology, Parts parts, int dim,
+                     float* host, float* out) {
+    std::fill_n(out, dim, 0.0F);
+    for (std::size_t s = 0; s < shards.size();) {
+        const int here = topology.host_of(shards[s].owner);
+        std::fill_n(host, dim, 0.0F);
+        for (; s < shards.size() && topology.host_of(shards[s].owner) == here; ++s) {
+            const float* __restrict part = parts(static_cast<int>(s));
+            for (int d = 0; d < dim; ++d)
+                host[d] += part[d];
+        }
+        for (int d = 0; d < dim; ++d)
+            out[d] += host[d];
+    }
+}
+
+}  // namespace detail
+
+/// The adjoint of Join: each shard gets its part of the gradient. Views of the user's gradient wherever no number
+/// changes and the rows are whole; copies for means and for sequences split by rows.
+template <ShardingPolicy S, class Pooling>
+struct JoinAdjoint {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<JoinAdjoint, Split<S, Pooling>>;
+    static constexpr bool reads_state = false;
+    static std::string name() { return "CutGradients"; }
+
+    struct Tape {
+        Buffer<float> copies;
+        std::vector<std::int64_t> cursor;  // (shard)
+    };
+
+    template <class V>
+    static void run(StepEnv& env, V& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.template tape<JoinAdjoint>();
+        const auto& split = view.template tape<Split<S, Pooling>>();
+        const Placement& placement = *lanes.placement;
+        lanes.vectors.clear();
+        tape.copies.on(*lanes.memory).resize(copied(placement, split));
+        std::size_t at = 0;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const TablePlacement& table = placement.table_of(f);
+            MatrixView<const float> gradient =
+                (*lanes.gradient)[static_cast<std::size_t>(placement.features[static_cast<std::size_t>(f)].feature)];
+            if constexpr (Pooling::mean) gradient = scaled(split, f, gradient, tape, at);
+            if constexpr (!Pooling::pooled && S::splits == Splits::rows) {
+                scatter(env, lanes, tape, split, f, gradient, at);
+                continue;
+            }
+            for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
+                const Columns& columns = table.shards[static_cast<std::size_t>(s)].columns;
+                const Head head{
+                    .source = env.rank, .feature = f, .shard = s, .dim = columns.count, .n = gradient.rows()};
+                lanes.vectors.push_back(
+                    {.head = head, .data = gradient.data() + columns.first, .stride = gradient.stride()});
+            }
+        }
+    }
+    static void shape(EmbeddingCost&) {}
+
+  private:
+    template <class T>
+    static std::size_t copied(const Placement& placement, const T& split) {
+        std::int64_t elements = 0;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const std::int64_t ids =
+                split.first[static_cast<std::size_t>(f) + 1] - split.first[static_cast<std::size_t>(f)];
+            if (Pooling::mean) elements += split.samples * placement.table_of(f).dim;
+            if (!Pooling::pooled && S::splits == Splits::rows) elements += ids * placement.table_of(f).dim;
+        }
+        return static_cast<std::size_t>(elements);
+    }
+    template <class T>
+    static MatrixView<const float> scaled(const T& split, int f, const MatrixView<const float>& gradient, Tape& tape,
+                                          std::size_t& at) {
+        float* to = tape.copies.data() + at;
+        at += static_cast<std::size_t>(gradient.rows() * gradient.columns());
+        const std::int32_t* lengths = split.lengths_of(f);
+        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+            const float* __restrict from = gradient.row(i);
+            float* __restrict row = to + i * gradient.columns();
+            const auto length = static_cast<float>(std::max(lengths[i], 1));
+            for (std::int64_t d = 0; d < gradient.columns(); ++d)
+                row[d] = from[d] / length;
+        }
+        return {to, gradient.rows(), gradient.columns()};
+    }
+    template <class T>
+    static void scatter(StepEnv& env, Lanes& lanes, Tape& tape, const T& split, int f,
+                        const MatrixView<const float>& gradient, std::size_t& at) {
+        const TablePlacement& table = lanes.placement->table_of(f);
+        const std::int64_t first = split.first[static_cast<std::size_t>(f)];
+        const int dim = table.dim;
+        tape.cursor.clear();
+        for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
+            const std::int64_t ids = split.blocks[static_cast<std::size_t>(lanes.placement->block_index(f, s))].ids;
+            tape.cursor.push_back(static_cast<std::int64_t>(at));
+            lanes.vectors.push_back({.head = {.source = env.rank, .feature = f, .shard = s, .dim = dim, .n = ids},
+                                     .data = tape.copies.data() + at,
+                                     .stride = dim});
+            at += static_cast<std::size_t>(ids * dim);
+        }
+        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+            const auto shard = static_cast<std::size_t>(split.shard_of[static_cast<std::size_t>(first + i)]);
+            std::copy_n(gradient.row(i), dim, tape.copies.data() + tape.cursor[shard]);
+            tape.cursor[shard] += dim;
+        }
+    }
+};
+
+/// Puts the shards of every bag together and writes the result where the user reads it: a sum along the tree where rows
+/// are split and pooled, interleaved where sequences are split by rows, side by side where columns are. Local; one
+/// pass.
+template <ShardingPolicy S, class Pooling>
+struct Join {
+    template <class Form>
+    using Out = std::enable_if_t<std::is_same_v<Form, HomeVectors>, Outputs>;
+    using Adjoint = Plan<JoinAdjoint<S, Pooling>>;
+    using Uses = boost::mp11::mp_list<Join, Split<S, Pooling>>;
+    static constexpr bool reads_state = false;
+    static std::string name() { return std::string{"Join<"} + S::name + ", " + Pooling::name + ">"; }
+
+    struct Tape {
+        Buffer<float> host;
+        std::vector<std::int64_t> cursor;  // (shard)
+    };
+
+    template <class V>
+    static void run(StepEnv& env, V& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.template tape<Join>();
+        const auto& split = view.template tape<Split<S, Pooling>>();
+        const Placement& placement = *lanes.placement;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const TablePlacement& table = placement.table_of(f);
+            const MatrixView<float>& out =
+                (*lanes.output)[static_cast<std::size_t>(placement.features[static_cast<std::size_t>(f)].feature)];
+            const VectorBlock* blocks =
+                lanes.vectors.data() + placement.features[static_cast<std::size_t>(f)].first_block;
+            if constexpr (S::splits != Splits::rows) {
+                for (std::size_t s = 0; s < table.shards.size(); ++s)
+                    for (std::int64_t i = 0; i < out.rows(); ++i)
+                        std::copy_n(blocks[s].row(i), blocks[s].head.dim, out.row(i) + table.shards[s].columns.first);
+            } else if constexpr (Pooling::pooled) {
+                tape.host.on(*lanes.memory).resize(static_cast<std::size_t>(table.dim));
+                for (std::int64_t i = 0; i < out.rows(); ++i)
+                    detail::join_along_tree(
+                        table.shards, env.topology, [&](int s) { return blocks[s].row(i); }, table.dim,
+                        tape.host.data(), out.row(i));
+            } else {
+                tape.cursor.assign(table.shards.size(), 0);
+                const std::int64_t first = split.first[static_cast<std::size_t>(f)];
+                for (std::int64_t i = 0; i < out.rows(); ++i) {
+                    const auto shard = static_cast<std::size_t>(split.shard_of[static_cast<std::size_t>(first + i)]);
+                    std::copy_n(blocks[shard].row(tape.cursor[shard]++), table.dim, out.row(i));
+                }
+            }
+            if constexpr (Pooling::mean) divide(split.lengths_of(f), out);
+        }
+    }
+    static void shape(EmbeddingCost&) {}
+
+  private:
+    static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            if (lengths[i] < 2) continue;
+            const auto length = static_cast<float>(lengths[i]);
+            float* row = out.row(i);
+            for (std::int64_t d = 0; d < out.columns(); ++d)
+                row[d] /= length;
+        }
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

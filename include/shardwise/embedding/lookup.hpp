@@ -1,0 +1,188 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/cost.hpp"
+#include "shardwise/embedding/forms.hpp"
+#include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/lookup_kernel.hpp"
+#include "shardwise/embedding/row_groups.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/program.hpp"
+
+/// \file
+/// Ids and rows to vectors, and back: gradients by touched row.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The adjoint of Lookup: groups the gradients of all bags by the row they touched. Nothing is summed yet. Local; sorts
+/// the ids of each shard once.
+template <class Pooling>
+struct GroupRows {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<GroupRows>;
+    static constexpr bool reads_state = false;
+    static std::string name() { return "GroupRows"; }
+
+    struct Tape {
+        std::vector<RowGroups> groups;             // (shard of the store)
+        std::vector<std::int64_t> done;            // (feature of a table): ids put so far
+        std::vector<std::vector<std::size_t>> of;  // (shard of the store): its blocks among the lane's
+    };
+
+    template <class V>
+    static void run(StepEnv&, V& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.template tape<GroupRows>();
+        const auto& shards = lanes.store->shards();
+        tape.groups.resize(shards.size());
+        tape.of.resize(shards.size());
+        for (auto& blocks : tape.of)
+            blocks.clear();
+        for (std::size_t b = 0; b < lanes.ids.size(); ++b) {
+            const Head& head = lanes.ids[b].head;
+            const int table = lanes.placement->features[static_cast<std::size_t>(head.feature)].table;
+            tape.of[static_cast<std::size_t>(lanes.store->slot(table, head.shard))].push_back(b);
+        }
+        lanes.rows.clear();
+        for (std::size_t slot = 0; slot < shards.size(); ++slot) {
+            RowGroups& groups = tape.groups[slot].on(*lanes.memory);
+            std::int64_t count = 0;
+            for (const std::size_t b : tape.of[slot])
+                count += lanes.ids[b].ids;
+            groups.resize(count);
+            std::int64_t position = 0;
+            for (std::size_t i = 0; i < tape.of[slot].size();) {  // blocks of one source stand together
+                std::size_t end = i;
+                while (end < tape.of[slot].size() &&
+                       source(lanes, tape.of[slot][end]) == source(lanes, tape.of[slot][i]))
+                    ++end;
+                put_source(lanes, &tape.of[slot][i], end - i, groups, position, tape.done);
+                i = end;
+            }
+            lanes.rows.push_back(groups.group(static_cast<int>(slot), shards[slot].dim, shards[slot].rows));
+        }
+    }
+
+    static void shape(EmbeddingCost& cost) {
+        const Placement& placement = *cost.placement;
+        cost.touched.assign(static_cast<std::size_t>(cost.ranks()), {});
+        for (int rank = 0; rank < cost.ranks(); ++rank) {
+            auto& touched = cost.touched[static_cast<std::size_t>(rank)];
+            touched.resize(
+                static_cast<std::size_t>(placement.blocks));  // by the first feature's block of a table's shard
+            for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(rank)]) {
+                auto& rows = touched[static_cast<std::size_t>(first_block(placement, place))];
+                for (int source = 0; source < cost.ranks(); ++source) {
+                    if (placement.replicated && source != rank) continue;
+                    const auto& ids =
+                        cost.ids[static_cast<std::size_t>(source)]
+                                [static_cast<std::size_t>(placement.block_index(place.feature, place.shard))];
+                    rows.insert(rows.end(), ids.begin(), ids.end());
+                }
+                std::sort(rows.begin(), rows.end());
+                rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+            }
+        }
+    }
+
+  private:
+    static int first_block(const Placement& placement, const BlockPlace& place) {
+        const int table = placement.features[static_cast<std::size_t>(place.feature)].table;
+        for (const FeaturePlacement& feature : placement.features)
+            if (feature.table == table) return feature.first_block + place.shard;
+        return -1;
+    }
+    static int source(const Lanes& lanes, std::size_t b) { return lanes.ids[b].head.source; }
+
+    /// The contributions of one source's blocks (one a feature of the table), sample by sample.
+    static void put_source(const Lanes& lanes, const std::size_t* blocks, std::size_t count, RowGroups& groups,
+                           std::int64_t& position, std::vector<std::int64_t>& done) {
+        if (count == 1) {
+            std::int64_t i = 0;
+            for (std::int64_t bag = 0; bag < lanes.ids[blocks[0]].head.n; ++bag)
+                put_bag(lanes, blocks[0], bag, i, groups, position);
+            return;
+        }
+        done.assign(count, 0);
+        for (std::int64_t bag = 0; bag < lanes.ids[blocks[0]].head.n; ++bag)
+            for (std::size_t k = 0; k < count; ++k)
+                put_bag(lanes, blocks[k], bag, done[k], groups, position);
+    }
+    static void put_bag(const Lanes& lanes, std::size_t b, std::int64_t bag, std::int64_t& i, RowGroups& groups,
+                        std::int64_t& position) {
+        const IdBlock& ids = lanes.ids[b];
+        const VectorBlock& gradients = lanes.vectors[b];
+        for (const std::int64_t end = i + ids.length(bag); i < end; ++i)
+            groups.put(position++, ids.rows[i],
+                       {.gradient = gradients.row(Pooling::pooled ? bag : i),
+                        .weight = ids.weights == nullptr ? 1.0F : ids.weights[i],
+                        .source = ids.head.source});
+    }
+};
+
+/// Looks up every block of ids in the shard that holds its rows. Local. Reads every row that an id names, in order.
+template <class Pooling>
+struct Lookup {
+    template <class Form>
+    using Out = typename LookedUp<Form>::type;
+    using Adjoint = Plan<GroupRows<Pooling>>;
+    using Uses = boost::mp11::mp_list<Lookup>;
+    static constexpr bool reads_state = true;
+    static std::string name() { return std::string{"Lookup<"} + Pooling::name + ">"; }
+
+    struct Tape {
+        Buffer<float> out;
+    };
+
+    template <class V>
+    static void run(StepEnv&, V& view) {
+        Lanes& lanes = view.lanes();
+        Buffer<float>& out = view.template tape<Lookup>().out;
+        std::size_t elements = 0;
+        for (const IdBlock& block : lanes.ids)
+            elements += size_of(block);
+        out.on(*lanes.memory).resize(elements);
+        lanes.vectors.clear();
+        std::size_t at = 0;
+        for (const IdBlock& block : lanes.ids) {
+            const int table = lanes.placement->features[static_cast<std::size_t>(block.head.feature)].table;
+            const ShardStore& shard =
+                lanes.store->shards()[static_cast<std::size_t>(lanes.store->slot(table, block.head.shard))];
+            const LookupArguments arguments{.table = shard.weights.data(),
+                                            .dim = block.head.dim,
+                                            .bags = block.head.n,
+                                            .ids = block.ids,
+                                            .lengths = block.lengths,
+                                            .rows = block.rows,
+                                            .weights = block.weights,
+                                            .out = out.data() + at};
+            if constexpr (Pooling::pooled) {
+                pooled_lookup(arguments);
+            } else {
+                gather_rows(arguments);
+            }
+            Head head = block.head;
+            head.n = Pooling::pooled ? block.head.n : block.ids;
+            lanes.vectors.push_back({.head = head, .data = out.data() + at, .stride = head.dim});
+            at += size_of(block);
+        }
+    }
+    static void shape(EmbeddingCost&) {}
+
+  private:
+    static std::size_t size_of(const IdBlock& block) {
+        return static_cast<std::size_t>(Pooling::pooled ? block.head.n : block.ids) *
+               static_cast<std::size_t>(block.head.dim);
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,252 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/cost.hpp"
+#include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/row_groups.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+#include "shardwise/optimizer/sum_of_squares.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/topology/groups.hpp"
+
+/// \file
+/// The end of every backward plan: one fused pass over the touched rows, and the norms that row-wise rules need of rows
+/// whose columns are split.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+template <SparseOptimizer Rule, class Order, class Norms>
+struct Parameters;
+
+/// Folds the gradient of every touched row and applies the rule to it, row by row. Local. Reads and writes each touched
+/// row and its state once, and reads each contribution once.
+template <SparseOptimizer Rule, class Order, class Norms>
+struct Update {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<Update, Parameters<Rule, Order, Norms>>;
+    static constexpr bool reads_state = true;
+    static std::string name() { return std::string{"Update<"} + Rule::name + ", " + Order::name + ">"; }
+
+    struct Tape {
+        FoldScratch scratch;
+        Buffer<float> sum;
+    };
+
+    template <class V>
+    static void run(StepEnv& env, V& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.template tape<Update>();
+        const auto& parameters = view.template tape<Parameters<Rule, Order, Norms>>();
+        tape.scratch.on(*lanes.memory);
+        for (const RowSet& set : lanes.rows) {
+            ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
+            const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
+            float* sum = tape.sum.on(*lanes.memory).resize(static_cast<std::size_t>(set.dim)).data();
+            for (std::int64_t i = 0; i < set.count; ++i) {
+                prefetch(set, shard, i + 4);
+                fold<Order>(set, i, env.topology, tape.scratch, sum);
+                double norm = 0.0;
+                if constexpr (Rule::needs_row_norm)
+                    norm = set.sums_of_squares != nullptr ? set.sums_of_squares[i] : sum_of_squares(sum, set.dim);
+                const auto row = static_cast<std::int64_t>(set.rows[i]);
+                const auto shared = parameters.rule->row(
+                    *parameters.step, shard.row_state.data() + row * Rule::row_slots, norm, table_dim);
+                apply(*parameters.rule, shared, shard, row, sum);
+            }
+        }
+    }
+    static void shape(EmbeddingCost&) {}
+
+  private:
+    static void prefetch(const RowSet& set, const ShardStore& shard, std::int64_t i) {
+        if (i >= set.count) return;
+        const auto row = static_cast<std::int64_t>(set.rows[i]);
+        const float* gradient = set.contributions[set.first[i]].gradient;
+        for (int d = 0; d < set.dim; d += 16) {
+            __builtin_prefetch(shard.weights.data() + row * shard.dim + d, 1, 3);
+            __builtin_prefetch(gradient + d, 0, 3);
+            if constexpr (Rule::element_slots > 0)
+                __builtin_prefetch(shard.element_state.data() + row * shard.dim * Rule::element_slots + d, 1, 3);
+        }
+        if constexpr (Rule::row_slots > 0) __builtin_prefetch(shard.row_state.data() + row * Rule::row_slots, 1, 3);
+    }
+    static void apply(const Rule& rule, const typename Rule::Row& shared, ShardStore& shard, std::int64_t row,
+                      const float* __restrict gradient) {
+        const int dim = shard.dim;
+        float* __restrict weights = shard.weights.data() + row * dim;
+        float* __restrict state = shard.element_state.data() + row * dim * Rule::element_slots;
+        apply_elements(rule, shared, weights, gradient, state, dim, std::make_index_sequence<Rule::element_slots>{});
+    }
+    template <std::size_t... Slot>
+    static void apply_elements(const Rule& rule, const typename Rule::Row& shared, float* __restrict weights,
+                               const float* __restrict gradient, [[maybe_unused]] float* __restrict state, int dim,
+                               std::index_sequence<Slot...>) {
+        for (int d = 0; d < dim; ++d)
+            rule.element(shared, weights[d], gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+    }
+};
+
+/// The norms of whole rows where columns are split: each owner of a row's columns sends the others the sum of squares
+/// of its own, in double, and adds all of them in the order of the shards. One message a peer, 8 bytes a touched row.
+template <class Order>
+struct RowNorms {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<RowNorms>;
+    using Crosses = World;
+    static constexpr bool reads_state = false;
+    static std::string name() { return "RowNorms"; }
+
+    struct Set {
+        Buffer<float> sums;     // (row, dim)
+        Buffer<double> mine;    // (row)
+        Buffer<double> totals;  // (row)
+        Buffer<Contribution> folded;
+        Buffer<std::int64_t> first;
+        std::vector<const double*> parts;  // (shard)
+    };
+    struct Tape {
+        FoldScratch scratch;
+        std::vector<Set> sets;
+    };
+
+    template <class V>
+    static void begin(StepEnv& env, V& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.template tape<RowNorms>();
+        tape.scratch.on(*lanes.memory);
+        tape.sets.resize(lanes.rows.size());
+        for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
+            RowSet& rows = lanes.rows[k];
+            Set& set = tape.sets[k];
+            const auto count = static_cast<std::size_t>(rows.count);
+            set.sums.on(*lanes.memory).resize(count * static_cast<std::size_t>(rows.dim));
+            set.mine.on(*lanes.memory).resize(count);
+            set.totals.on(*lanes.memory).resize(count);
+            set.folded.on(*lanes.memory).resize(count);
+            set.first.on(*lanes.memory).resize(count + 1);
+            for (std::size_t i = 0; i < count; ++i) {
+                float* sum = set.sums.data() + i * static_cast<std::size_t>(rows.dim);
+                fold<Order>(rows, static_cast<std::int64_t>(i), env.topology, tape.scratch, sum);
+                set.mine[i] = sum_of_squares(sum, rows.dim);
+                set.folded[i] = {.gradient = sum, .weight = 1.0F, .source = 0};
+                set.first[i] = static_cast<std::int64_t>(i);
+            }
+            set.first[count] = rows.count;
+            rows.contributions = set.folded.data();
+            rows.first = set.first.data();
+            const ShardStore& shard = lanes.store->shards()[k];
+            set.parts.assign(table_of(lanes, shard.table).shards.size(), nullptr);
+            set.parts[static_cast<std::size_t>(shard.shard)] = set.mine.data();
+        }
+    }
+    template <class V>
+    static PartSize size(StepEnv&, V& view, int peer) {
+        PartSize part;
+        for_shared(view.lanes(), peer, [&](std::size_t k) { part.payload += 8 * view.lanes().rows[k].count; });
+        return part;
+    }
+    template <class V>
+    static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
+        Tape& tape = view.template tape<RowNorms>();
+        for_shared(view.lanes(), peer,
+                   [&](std::size_t k) { to.put(tape.sets[k].mine.data(), view.lanes().rows[k].count); });
+    }
+    template <class V>
+    static std::int64_t expected(StepEnv&, V& view, int peer) {
+        std::int64_t bytes = 0;
+        for_shared(view.lanes(), peer, [&](std::size_t k) { bytes += 8 * view.lanes().rows[k].count; });
+        return bytes;
+    }
+    template <class V>
+    static void unpack(StepEnv&, V& view, int peer, ByteReader& from) {
+        Tape& tape = view.template tape<RowNorms>();
+        for_shared(view.lanes(), peer, [&](std::size_t k) {
+            const auto& shards = table_of(view.lanes(), view.lanes().store->shards()[k].table).shards;
+            for (std::size_t s = 0; s < shards.size(); ++s)
+                if (shards[s].owner == peer) tape.sets[k].parts[s] = from.view<double>(view.lanes().rows[k].count);
+        });
+    }
+    template <class V>
+    static void end(StepEnv&, V& view) {
+        Tape& tape = view.template tape<RowNorms>();
+        for (std::size_t k = 0; k < tape.sets.size(); ++k) {
+            Set& set = tape.sets[k];
+            for (std::size_t i = 0; i < set.totals.size(); ++i) {
+                double total = 0.0;
+                for (const double* part : set.parts)
+                    total += part[i];
+                set.totals[i] = total;
+            }
+            view.lanes().rows[k].sums_of_squares = set.totals.data();
+        }
+    }
+    static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
+        const Placement& placement = *cost.placement;
+        int last = -1;
+        for (const FeaturePlacement& feature : placement.features) {
+            if (feature.table == last) continue;
+            last = feature.table;
+            const auto& shards = placement.tables[static_cast<std::size_t>(feature.table)].shards;
+            for (std::size_t a = 0; a < shards.size(); ++a)
+                for (std::size_t b = 0; b < shards.size(); ++b)
+                    if (shards[a].owner != shards[b].owner)
+                        flush.at(shards[a].owner, shards[b].owner).payload +=
+                            8 *
+                            static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(shards[a].owner)]
+                                                                  [static_cast<std::size_t>(feature.first_block) + a]
+                                                                      .size());
+        }
+    }
+
+  private:
+    static const TablePlacement& table_of(const Lanes& lanes, int table) {
+        return lanes.placement->tables[static_cast<std::size_t>(table)];
+    }
+    /// Calls use(k) for each of my sets whose table has a shard on `peer` too (a rank has one shard of a table at
+    /// most).
+    template <class Use>
+    static void for_shared(const Lanes& lanes, int peer, Use use) {
+        for (std::size_t k = 0; k < lanes.rows.size(); ++k)
+            for (const ShardPlacement& shard : table_of(lanes, lanes.store->shards()[k].table).shards)
+                if (shard.owner == peer) use(k);
+    }
+};
+
+/// No exchange of norms: the rows are whole, or the rule needs none.
+struct NoRowNorms {};
+
+/// The parameters that the lookup reads and the update writes. Forward it does nothing; its adjoint is the update.
+template <SparseOptimizer Rule, class Order, class Norms>
+struct Parameters {
+    template <class Form>
+    using Out = Form;
+    using Adjoint = std::conditional_t<std::is_same_v<Norms, NoRowNorms>, Plan<Update<Rule, Order, Norms>>,
+                                       Plan<RowNorms<Order>, Update<Rule, Order, Norms>>>;
+    using Uses = boost::mp11::mp_list<>;
+    static constexpr bool reads_state = false;
+    static std::string name() { return std::string{"Parameters<"} + Rule::name + ">"; }
+
+    struct Tape {
+        const Rule* rule = nullptr;
+        const UpdateStep* step = nullptr;
+    };
+
+    template <class V>
+    static void run(StepEnv&, V&) {}
+    static void shape(EmbeddingCost&) {}
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,68 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/plan/plan.hpp"
+
+/// \file
+/// The check reader: a plan whose steps do not fit does not compile, with one error that names both steps.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// Stands before the first step of a plan.
+struct Start {};
+
+template <class S, class Form>
+using OutOf = typename S::template Out<Form>;
+
+/// `Next` follows `Previous` on lanes of form `Form`. Where it cannot, this is the one error; the check goes on with
+/// the old form, so that no other follows.
+template <class Previous, class Next, class Form>
+struct StepFollows {
+    static constexpr bool fits = boost::mp11::mp_valid<OutOf, Next, Form>::value;
+    static_assert(
+        fits,
+        "this step cannot follow the one before it: it does not take lanes of this form (see 'StepFollows<previous "
+        "step, this step, form of the lanes>' above)");
+    using type = boost::mp11::mp_eval_or<Form, OutOf, Next, Form>;
+};
+
+template <class Previous, class Form, class... Steps>
+struct CheckSteps {
+    using type = Form;
+};
+template <class Previous, class Form, class Next, class... Rest>
+struct CheckSteps<Previous, Form, Next, Rest...> {
+    using type = typename CheckSteps<Next, typename StepFollows<Previous, Next, Form>::type, Rest...>::type;
+};
+
+template <class Form, class P>
+struct CheckPlan;
+template <class Form, class... Steps>
+struct CheckPlan<Form, Plan<Steps...>> {
+    using type = typename CheckSteps<Start, Form, Steps...>::type;
+};
+
+/// All branches start from one form and end in one form.
+template <class Previous, class Form, class First, class... Others, class... Rest>
+struct CheckSteps<Previous, Form, Together<First, Others...>, Rest...> {
+    using out = typename CheckPlan<Form, First>::type;
+    static_assert((std::is_same_v<out, typename CheckPlan<Form, Others>::type> && ...),
+                  "plans that run together end in lanes of one form");
+    using type = typename CheckSteps<Together<First, Others...>, out, Rest...>::type;
+};
+
+}  // namespace detail
+
+/// The form of the lanes after P, which starts on lanes of form `Form`. Does not compile where a step does not fit.
+template <class Form, class P>
+using FormAfter = typename detail::CheckPlan<Form, P>::type;
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,61 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shardwise/comm/traffic.hpp"
+#include "shardwise/core/bytes.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/plan/program.hpp"
+
+/// \file
+/// The cost reader: bytes and messages of one batch, step by step, without a communicator.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What one flush moves, and which of its bytes belong to which step.
+struct SegmentCost {
+    std::size_t segment = 0;
+    TrafficMatrix traffic;             ///< envelopes and padding included
+    std::vector<TrafficMatrix> steps;  ///< (post of the segment): its own bytes, no messages
+};
+
+/// Walks segments [first, last) of a program. `tree` is the domain's CostTree: bound to all ranks' batches, and carried
+/// from the forward to the backward plan. Not collective; the same on every rank.
+template <class Tree>
+[[nodiscard]] std::vector<SegmentCost> predict(const Program& program, std::size_t first, std::size_t last,
+                                               const Topology& topology, Tree& tree) {
+    std::vector<SegmentCost> costs;
+    for (std::size_t s = first; s < last; ++s) {
+        const Segment& segment = program.segments[s];
+        TrafficMatrix none{topology};
+        for (const Instruction& step : segment.local)
+            step.shape(&tree, none);
+        if (segment.posts.empty()) continue;
+        SegmentCost cost{.segment = s, .traffic = TrafficMatrix{topology}, .steps = {}};
+        for (const Instruction& step : segment.posts) {
+            TrafficMatrix part{topology};
+            step.shape(&tree, part);
+            for (int from = 0; from < topology.ranks(); ++from) {
+                for (int to = 0; to < topology.ranks(); ++to) {
+                    const TierTraffic& cell = part.at(from, to);
+                    const std::int64_t bytes = cell.payload + cell.control;
+                    cost.traffic.at(from, to) += cell;
+                    cost.traffic.at(from, to).control += padded_part(bytes) - bytes;
+                }
+            }
+            cost.steps.push_back(std::move(part));
+        }
+        for (int from = 0; from < topology.ranks(); ++from)
+            for (int to = 0; to < topology.ranks(); ++to)
+                if (Program::exchanges(segment, topology, from, to))
+                    cost.traffic.at(from, to) += TierTraffic{
+                        .payload = 0, .control = static_cast<std::int64_t>(sizeof(Envelope)), .messages = 1};
+        costs.push_back(std::move(cost));
+    }
+    return costs;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
