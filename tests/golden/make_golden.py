@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes tests/golden/data/*.json: a small DLRM trained by PyTorch. README.md describes the fields.
+
+Needs PyTorch 1.13 or newer, on the CPU: python3 make_golden.py [folder]
+
+Everything is computed in double precision from inputs that single precision represents. The same run in single precision
+has to agree; data on which it does not (a gradient that is nearly zero, which AdaGrad or Adam blow up) are drawn again.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+from torch import nn
+
+DENSE_FEATURES, DIMENSION, ROWS = 5, 8, [13, 40, 5]
+BOTTOM, TOP = [16, DIMENSION], [16, 1]
+STEPS, SAMPLES, SHORT_STEP, SHORT_SAMPLES = 10, 12, 5, 7
+AGREEMENT = 3e-6  # between single and double precision, on weights and losses
+
+RUNS = {  # name: (dense optimizer, sparse optimizer)
+    "sgd": ({"name": "sgd", "learning_rate": 0.5}, {"name": "sgd", "learning_rate": 0.5}),
+    "adagrad": (
+        {"name": "adagrad", "learning_rate": 0.03, "epsilon": 1e-10},
+        {"name": "adagrad", "learning_rate": 0.05, "epsilon": 1e-10},
+    ),
+    "adam": (
+        {"name": "adam", "learning_rate": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
+        {"name": "adam", "learning_rate": 0.02, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
+    ),
+    "rowwise_adagrad": (
+        {"name": "adagrad", "learning_rate": 0.03, "epsilon": 1e-10},
+        {"name": "rowwise_adagrad", "learning_rate": 0.05, "epsilon": 1e-8},
+    ),
+    "rowwise_adagrad_mean": (
+        {"name": "adagrad", "learning_rate": 0.03, "epsilon": 1e-10},
+        {"name": "rowwise_adagrad_mean", "learning_rate": 0.05, "epsilon": 1e-8},
+    ),
+}
+
+
+class Dlrm(nn.Module):
+    """The reference DLRM: bottom MLP, embedding bags, pairwise dots, top MLP; returns logits."""
+
+    def __init__(self, pooling, initial, dtype):
+        super().__init__()
+
+        def mlp(widths):
+            return nn.ModuleList(nn.Linear(a, b, dtype=dtype) for a, b in zip(widths, widths[1:]))
+
+        vectors = len(ROWS) + 1
+        self.bottom = mlp([DENSE_FEATURES] + BOTTOM)
+        self.top = mlp([DIMENSION + vectors * (vectors - 1) // 2] + TOP)
+        self.tables = nn.ModuleList(
+            nn.EmbeddingBag(rows, DIMENSION, mode=pooling, sparse=True, dtype=dtype) for rows in ROWS
+        )
+        with torch.no_grad():
+            for name, parameter in self.dense_parameters():
+                parameter.copy_(initial["dense"][name].reshape(parameter.shape))
+            for table, weight in zip(self.tables, initial["tables"]):
+                table.weight.copy_(weight)
+
+    def dense_parameters(self):
+        return [(n, p) for n, p in self.named_parameters() if not n.startswith("tables.")]
+
+    def pool(self, batch):
+        """Pooled embeddings, (samples, features * dimension)."""
+        pooled, first, samples = [], 0, batch["samples"]
+        for feature, table in enumerate(self.tables):
+            lengths = batch["lengths"][feature * samples : (feature + 1) * samples]
+            count = int(lengths.sum())
+            values = batch["values"][first : first + count]
+            offsets = torch.cumsum(lengths, 0) - lengths
+            weights = None
+            if "weights" in batch:
+                weights = batch["weights"][first : first + count].to(table.weight.dtype)
+            pooled.append(table(values, offsets, per_sample_weights=weights))
+            first += count
+        return torch.cat(pooled, 1)
+
+    def logits(self, batch, pooled):
+        x = batch["dense"].to(pooled.dtype)
+        for layer in self.bottom:
+            x = torch.relu(layer(x))
+        vectors = torch.cat([x, pooled], 1).reshape(batch["samples"], len(ROWS) + 1, DIMENSION)
+        dots = torch.bmm(vectors, vectors.transpose(1, 2))
+        i = torch.tensor([i for i in range(len(ROWS) + 1) for j in range(i)])
+        j = torch.tensor([j for i in range(len(ROWS) + 1) for j in range(i)])
+        x = torch.cat([x, dots[:, i, j]], 1)
+        for layer in self.top[:-1]:
+            x = torch.relu(layer(x))
+        return self.top[-1](x).squeeze(1)
+
+
+class RowwiseAdagrad:
+    """s += sum (or mean) of the squares of the row's gradient; w -= learning_rate * g / (sqrt(s) + epsilon)."""
+
+    def __init__(self, parameters, learning_rate, epsilon, mean):
+        self.parameters = list(parameters)
+        self.moments = [torch.zeros(p.shape[0], dtype=p.dtype) for p in self.parameters]
+        self.learning_rate, self.epsilon, self.mean = learning_rate, epsilon, mean
+
+    @torch.no_grad()
+    def step(self):
+        for parameter, moment in zip(self.parameters, self.moments):
+            gradient = parameter.grad.coalesce()
+            rows, values = gradient.indices()[0], gradient.values()
+            squares = values * values
+            moment[rows] += squares.mean(1) if self.mean else squares.sum(1)
+            parameter[rows] -= self.learning_rate * values / (moment[rows].sqrt() + self.epsilon).unsqueeze(1)
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+def make_optimizer(setting, parameters, sparse):
+    name, rate = setting["name"], setting["learning_rate"]
+    if name == "sgd":
+        return torch.optim.SGD(parameters, lr=rate)
+    if name == "adagrad":
+        return torch.optim.Adagrad(parameters, lr=rate, eps=setting["epsilon"])
+    if name == "adam":
+        kind = torch.optim.SparseAdam if sparse else torch.optim.Adam
+        return kind(list(parameters), lr=rate, betas=(setting["beta1"], setting["beta2"]), eps=setting["epsilon"])
+    return RowwiseAdagrad(parameters, rate, setting["epsilon"], mean=name.endswith("mean"))
+
+
+def make_data(seed, weighted):
+    """Initial weights and batches; single precision represents every number."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def uniform(*shape):
+        return torch.rand(*shape, generator=generator) * 2 - 1
+
+    vectors = len(ROWS) + 1
+    initial = {"dense": {}, "tables": [uniform(rows, DIMENSION) * 0.5 for rows in ROWS]}
+    interaction = DIMENSION + vectors * (vectors - 1) // 2
+    for prefix, widths in (("bottom", [DENSE_FEATURES] + BOTTOM), ("top", [interaction] + TOP)):
+        for layer, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
+            initial["dense"][f"{prefix}.{layer}.weight"] = uniform(outputs, inputs) * (6 / (inputs + outputs)) ** 0.5
+            initial["dense"][f"{prefix}.{layer}.bias"] = uniform(outputs) * 0.25
+    batches = []
+    for step in range(STEPS):
+        samples = SHORT_SAMPLES if step == SHORT_STEP else SAMPLES
+        lengths = torch.randint(0, 5, (len(ROWS) * samples,), generator=generator)
+        values = [torch.randint(0, ROWS[bag // samples], (int(n),), generator=generator) for bag, n in enumerate(lengths)]
+        if step == 0:  # an empty bag, a bag of duplicates, a bag that says one id twice among others
+            values[0], values[1] = torch.tensor([], dtype=torch.int64), torch.tensor([4, 4, 4])
+            values[samples] = torch.tensor([7, 39, 7])
+            lengths = torch.tensor([len(bag) for bag in values])
+        batch = {
+            "samples": samples,
+            "dense": uniform(samples, DENSE_FEATURES),
+            "labels": torch.randint(0, 2, (samples,), generator=generator).float(),
+            "lengths": lengths,
+            "values": torch.cat(values),
+        }
+        if weighted:
+            batch["weights"] = uniform(int(lengths.sum())) + 1.25
+        batches.append(batch)
+    return initial, batches
+
+
+def rows_of(gradient):
+    gradient = gradient.coalesce()
+    return {"rows": gradient.indices()[0], "values": gradient.values()}
+
+
+def first_step(pooling, initial, batch, dtype):
+    model = Dlrm(pooling, initial, dtype)
+    pooled = model.pool(batch)
+    pooled.retain_grad()
+    logits = model.logits(batch, pooled)
+    logits.retain_grad()
+    loss = nn.functional.binary_cross_entropy_with_logits(logits, batch["labels"].to(dtype))
+    loss.backward()
+    return {
+        "pooled": pooled,
+        "logits": logits,
+        "loss": loss.item(),
+        "gradients": {
+            "logits": logits.grad,
+            "pooled": pooled.grad,
+            "dense": {n: p.grad for n, p in model.dense_parameters()},
+            "tables": [rows_of(table.weight.grad) for table in model.tables],
+        },
+    }
+
+
+def train(pooling, initial, batches, settings, dtype):
+    model = Dlrm(pooling, initial, dtype)
+    dense = make_optimizer(settings[0], [p for _, p in model.dense_parameters()], sparse=False)
+    sparse = make_optimizer(settings[1], [t.weight for t in model.tables], sparse=True)
+    losses = []
+    for batch in batches:
+        dense.zero_grad()
+        sparse.zero_grad()
+        logits = model.logits(batch, model.pool(batch))
+        loss = nn.functional.binary_cross_entropy_with_logits(logits, batch["labels"].to(dtype))
+        loss.backward()
+        dense.step()
+        sparse.step()
+        losses.append(loss.item())
+    return {
+        "dense_optimizer": settings[0],
+        "sparse_optimizer": settings[1],
+        "losses": losses,
+        "final": {
+            "dense": {n: p for n, p in model.dense_parameters()},
+            "tables": [table.weight for table in model.tables],
+        },
+    }
+
+
+def numbers(run):
+    final = run["final"]
+    tensors = list(final["dense"].values()) + final["tables"]
+    return torch.cat([t.detach().double().flatten() for t in tensors] + [torch.tensor(run["losses"]).double()])
+
+
+def make_case(pooling, weighted):
+    for seed in range(1, 1000):
+        initial, batches = make_data(seed, weighted)
+        runs, agree = {}, True
+        for name, settings in RUNS.items():
+            runs[name] = train(pooling, initial, batches, settings, torch.float64)
+            single = train(pooling, initial, batches, settings, torch.float32)
+            agree = agree and (numbers(runs[name]) - numbers(single)).abs().max().item() < AGREEMENT
+        if agree:
+            return {
+                "format": 1,
+                "torch": torch.__version__,
+                "seed": seed,
+                "pooling": pooling,
+                "config": {
+                    "dense_features": DENSE_FEATURES,
+                    "dimension": DIMENSION,
+                    "features": len(ROWS),
+                    "bottom": BOTTOM,
+                    "top": TOP,
+                },
+                "tables": [{"name": f"table_{i}", "rows": rows, "dimension": DIMENSION} for i, rows in enumerate(ROWS)],
+                "initial": initial,
+                "batches": batches,
+                "first": first_step(pooling, initial, batches[0], torch.float64),
+                "runs": runs,
+            }
+    raise SystemExit(f"no seed on which single and double precision agree to {AGREEMENT}")
+
+
+def text(value, indent=0):
+    """JSON with a line for each key and each list of numbers; nine digits bring a single-precision number back."""
+    pad = " " * (indent + 1)
+    if isinstance(value, torch.Tensor):
+        value = value.detach().flatten().tolist()
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f'{pad}"{k}": {text(v, indent + 1)}' for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        scalars = all(isinstance(v, (int, float)) for v in value)
+        between, before = (",", "") if scalars else (",\n" + pad, "\n" + pad)
+        return "[" + before + between.join(text(v, indent + 1) for v in value) + "]"
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    return json.dumps(value)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "data")
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    for name, pooling, weighted in (("sum", "sum", False), ("mean", "mean", False), ("weighted", "sum", True)):
+        case = make_case(pooling, weighted)
+        path = folder / f"dlrm_{name}.json"
+        path.write_text(text(case) + "\n")
+        print(f"{path}: seed {case['seed']}, {path.stat().st_size} bytes,", end=" ")
+        print({run: [round(r["losses"][0], 3), round(r["losses"][-1], 3)] for run, r in case["runs"].items()})
+
+
+if __name__ == "__main__":
+    main()
