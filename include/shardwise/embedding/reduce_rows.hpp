@@ -32,7 +32,7 @@ namespace detail {
 template <class G>
 struct Level;
 template <>
-struct Level<Host> {
+struct Level<OneHost> {
     static constexpr const char* name = "Host";
     static int member_of(const Topology& t, LocalRow row) {
         return static_cast<int>(row % static_cast<LocalRow>(t.ranks_per_host));
@@ -295,22 +295,35 @@ using GatherRows = detail::RowExchangeStep<G, Wire, true>;
 /// The levels of the tree under a group: what the adjoint of Replicate<G> goes up and down again.
 template <class G, class Wire>
 struct ReduceRows {
-    static_assert(std::is_same_v<G, World> || std::is_same_v<G, Host> || std::is_same_v<G, Peers>,
-                  "rows are reduced over World, Host or Peers: sums over any other group are no level of the tree");
+    static_assert(std::is_same_v<G, World> || std::is_same_v<G, OneHost> || std::is_same_v<G, Peers>,
+                  "rows are reduced over World, OneHost or Peers: sums over any other group are no level of the tree");
 };
 template <class Wire>
 struct ReduceRows<World, Wire> {
     using type =
-        Plan<ScatterRows<Host, Wire>, ScatterRows<Peers, Wire>, GatherRows<Peers, Wire>, GatherRows<Host, Wire>>;
+        Plan<ScatterRows<OneHost, Wire>, ScatterRows<Peers, Wire>, GatherRows<Peers, Wire>, GatherRows<OneHost, Wire>>;
 };
 template <class Wire>
-struct ReduceRows<Host, Wire> {
-    using type = Plan<ScatterRows<Host, Wire>, GatherRows<Host, Wire>>;
+struct ReduceRows<OneHost, Wire> {
+    using type = Plan<ScatterRows<OneHost, Wire>, GatherRows<OneHost, Wire>>;
 };
 template <class Wire>
 struct ReduceRows<Peers, Wire> {
     using type = Plan<ScatterRows<Peers, Wire>, GatherRows<Peers, Wire>>;
 };
+
+namespace detail {
+
+template <class G>
+constexpr const char* group_name() {
+    if constexpr (std::is_same_v<G, World>) {
+        return "World";
+    } else {
+        return Level<G>::name;
+    }
+}
+
+}  // namespace detail
 
 /// Every member of G holds the rows: forward nothing, backward the sum over the members.
 template <class G, class Wire = Fp32>
@@ -320,7 +333,7 @@ struct Replicate {
     using Adjoint = typename ReduceRows<G, Wire>::type;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = false;
-    static std::string name() { return "Replicate"; }
+    static std::string name() { return std::string{"Replicate<"} + detail::group_name<G>() + ">"; }
     template <class V>
     static void run(StepEnv&, V&) {}
     static void shape(EmbeddingCost&) {}

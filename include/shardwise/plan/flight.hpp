@@ -54,14 +54,17 @@ class FlightCore {
     /// True between `start` and the end of the forward plan (or of the backward plan, once that has begun).
     [[nodiscard]] bool active() const noexcept { return active_; }
 
-    /// Begins flight `number` and runs its first segment. Collective in order, does not wait.
-    void start(std::uint32_t number) {
+    /// Makes ready for flight `number`: errors noted between here and `start` travel with its first flush.
+    void prepare(std::uint32_t number) {
         SHARDWISE_ASSERT(!active_);
         number_ = number;
         next_ = 0;
-        active_ = true;
         env_.error.clear();
         travelling_ = 0;
+    }
+    /// Runs the first segment. Collective in order, does not wait.
+    void start() {
+        active_ = true;
         advance();
     }
     /// Completes the flush that is in flight if that is possible without waiting.
@@ -80,8 +83,12 @@ class FlightCore {
             advance();
         active_ = false;
     }
-    /// Ends a flight that needs no backward plan.
-    void release() noexcept { active_ = false; }
+    /// Ends a flight where it is. One whose flush has not come back fails the peers that wait for it.
+    void withdraw() noexcept {
+        if (in_flight_) comm_.abandon(ticket_);
+        in_flight_ = false;
+        active_ = false;
+    }
 
   private:
     void advance() {

@@ -90,7 +90,10 @@ struct Placement {
 template <ShardingPolicy S>
 [[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,
                                      const std::vector<int>& chosen) {
-    Placement placement{.topology = topology, .replicated = S::replicated, .splits = S::splits};
+    Placement placement;
+    placement.topology = topology;
+    placement.replicated = S::replicated;
+    placement.splits = S::splits;
     placement.owned.resize(static_cast<std::size_t>(topology.ranks()));
     std::vector<int> first_feature;
     int features = 0;

@@ -60,8 +60,8 @@ struct PeersOf {
 };
 
 /// The ranks of my host.
-using Host = Hosts<1>;
+using OneHost = Hosts<1>;
 /// The ranks with my index on every host.
-using Peers = PeersOf<Host>;
+using Peers = PeersOf<OneHost>;
 
 }  // namespace shardwise::inline SHARDWISE_ABI

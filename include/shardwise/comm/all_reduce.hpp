@@ -1,0 +1,146 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/topology/groups.hpp"
+
+/// \file
+/// The sum of a vector over all ranks, along the topology's tree.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Sums a span of floats over all ranks, in place: ranks in order inside a host, hosts in order, each sum from +0.0, so
+/// that every communicator gives the same bits. Scatter inside the host, scatter across hosts, gather back: four
+/// flushes, and of n floats each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for H hosts
+/// of L ranks. `start` sends the first part and returns, so that other work can go on until `finish`. Collective; one
+/// sum at a time.
+class TreeAllReduce {
+  public:
+    explicit TreeAllReduce(CommunicatorRef comm, std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+        : comm_{comm}, buffers_{memory}, sum_{memory} {}
+    TreeAllReduce(const TreeAllReduce&) = delete;
+    TreeAllReduce& operator=(const TreeAllReduce&) = delete;
+    ~TreeAllReduce() {
+        if (started_) comm_.abandon(ticket_);
+    }
+
+    void operator()(std::span<float> values) {
+        start(values);
+        finish();
+    }
+    /// `values` must stay where they are, unchanged, until `finish`.
+    void start(std::span<float> values) {
+        values_ = values;
+        const Topology t = comm_.topology();
+        host_part_ =
+            part(Part{0, static_cast<std::int64_t>(values.size())}, t.local_of(comm_.rank()), t.ranks_per_host);
+        post<OneHost>("all_reduce: scatter inside hosts", Part{0, static_cast<std::int64_t>(values.size())},
+                      values_.data(), true);
+        started_ = true;
+    }
+    void finish() {
+        const Topology t = comm_.topology();
+        wait();
+        fold<OneHost>(host_part_, values_.data());
+        const Part mine = part(host_part_, t.host_of(comm_.rank()), t.hosts);
+        std::copy_n(sum_.data(), host_part_.count, values_.data() + host_part_.first);
+        post<Peers>("all_reduce: scatter across hosts", host_part_, values_.data(), true);
+        wait();
+        fold<Peers>(mine, values_.data());
+        std::copy_n(sum_.data(), mine.count, values_.data() + mine.first);
+        post<Peers>("all_reduce: gather across hosts", host_part_, values_.data(), false);
+        wait();
+        take<Peers>(host_part_, values_.data());
+        post<OneHost>("all_reduce: gather inside hosts", Part{0, static_cast<std::int64_t>(values_.size())},
+                      values_.data(), false);
+        wait();
+        take<OneHost>(Part{0, static_cast<std::int64_t>(values_.size())}, values_.data());
+    }
+
+  private:
+    struct Part {
+        std::int64_t first;
+        std::int64_t count;
+    };
+    /// The share of member `index` of `members` in `whole`.
+    static Part part(Part whole, int index, int members) {
+        const std::int64_t first = whole.count * index / members;
+        return {whole.first + first, whole.count * (index + 1) / members - first};
+    }
+
+    /// Scatter: to each member of G its share of `whole`; gather: my share to all.
+    template <class G>
+    void post(const char* step, Part whole, const float* values, bool scatter) {
+        const Topology t = comm_.topology();
+        const int me = G::index(t, comm_.rank());
+        buffers_.out.clear();
+        buffers_.in.clear();
+        for (int peer = 0; peer < comm_.size(); ++peer)
+            static_cast<void>(buffers_.of(peer));
+        for (int index = 0; index < G::size(t); ++index) {
+            if (index == me) continue;
+            const int peer = G::member(t, comm_.rank(), index);
+            const Part theirs = part(whole, index, G::size(t));
+            const Part mine = part(whole, me, G::size(t));
+            const Part send = scatter ? theirs : mine;
+            const Part receive = scatter ? mine : theirs;
+            const std::span<const float> out{values + send.first, static_cast<std::size_t>(send.count)};
+            buffers_.out.push_back(
+                {.to = peer, .bytes = std::as_bytes(out), .payload = static_cast<std::int64_t>(out.size_bytes())});
+            buffers_.in.push_back({.from = peer,
+                                   .into = &buffers_.of(peer),
+                                   .expected = receive.count * static_cast<std::int64_t>(sizeof(float))});
+        }
+        ticket_ = comm_.post({.step = step, .flight = 0}, buffers_.out, buffers_.in);
+        started_ = true;
+    }
+    void wait() {
+        comm_.wait(ticket_);
+        started_ = false;
+    }
+    /// sum_ = the members' values of `mine`, in their order, from +0.0.
+    template <class G>
+    void fold(Part mine, const float* values) {
+        const Topology t = comm_.topology();
+        std::span<float> sum = sum_.assign_zero(static_cast<std::size_t>(mine.count));
+        for (int index = 0; index < G::size(t); ++index) {
+            const int peer = G::member(t, comm_.rank(), index);
+            const float* __restrict term =
+                peer == comm_.rank() ? values + mine.first : reinterpret_cast<const float*>(buffers_.of(peer).data());
+            for (std::size_t i = 0; i < sum.size(); ++i)
+                sum[i] += term[i];
+        }
+    }
+    template <class G>
+    void take(Part whole, float* values) {
+        const Topology t = comm_.topology();
+        for (int index = 0; index < G::size(t); ++index) {
+            const int peer = G::member(t, comm_.rank(), index);
+            const Part theirs = part(whole, index, G::size(t));
+            if (peer != comm_.rank() && theirs.count != 0)
+                std::memcpy(values + theirs.first, buffers_.of(peer).data(),
+                            static_cast<std::size_t>(theirs.count) * sizeof(float));
+        }
+    }
+
+    CommunicatorRef comm_;
+    CollectiveBuffers buffers_;
+    Buffer<float> sum_;
+    std::span<float> values_;
+    Part host_part_{0, 0};
+    Ticket ticket_;
+    bool started_ = false;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

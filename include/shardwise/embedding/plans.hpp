@@ -1,0 +1,127 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/exchange_ids.hpp"
+#include "shardwise/embedding/exchange_vectors.hpp"
+#include "shardwise/embedding/join.hpp"
+#include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/lookup.hpp"
+#include "shardwise/embedding/policies.hpp"
+#include "shardwise/embedding/reduce_rows.hpp"
+#include "shardwise/embedding/split.hpp"
+#include "shardwise/embedding/update.hpp"
+#include "shardwise/optimizer/rowwise_adagrad.hpp"
+#include "shardwise/plan/check.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/sharding/row.hpp"
+
+/// \file
+/// Policies become a plan: one metafunction an axis, no class a combination.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The types that the steps of embedding plans work on.
+struct EmbeddingDomain {
+    using Lanes = shardwise::Lanes;
+    using Cost = EmbeddingCost;
+};
+
+/// The policies of a layer, every axis settled, and what makes no sense rejected.
+template <class... Policies>
+struct LayerPolicies {
+    static_assert(
+        (detail::IsPolicy<Policies>::value && ...),
+        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
+        "Device<>, Element<>");
+
+    using sharding = typename detail::AxisValue<detail::IsSharding, Sharding<Row>, Policies...>::type;
+    using collective = typename detail::AxisValue<detail::IsCollective, Collective<Flat>, Policies...>::type;
+    using rule = typename detail::AxisValue<detail::IsOptimizer, Optimizer<RowwiseAdagrad<>>, Policies...>::type;
+    using pooling = typename detail::AxisValue<detail::IsPooling, Pooling<Sum>, Policies...>::type;
+    using order = typename detail::AxisValue<detail::IsOrder, Order<Tree>, Policies...>::type;
+    using wire = typename detail::AxisValue<detail::IsWire, Wire<Fp32>, Policies...>::type;
+    using device = typename detail::AxisValue<detail::IsDevice, Device<Host>, Policies...>::type;
+    using element = typename detail::AxisValue<detail::IsElement, Element<float>, Policies...>::type;
+
+  private:
+    template <class S>
+    struct ListOf {
+        using type = boost::mp11::mp_list<S>;
+    };
+    template <class... S>
+    struct ListOf<Mixed<S...>> {
+        using type = boost::mp11::mp_list<S...>;
+    };
+    template <class S>
+    using IsReplicated = std::bool_constant<S::replicated>;
+
+  public:
+    /// The sharding policies, one a branch.
+    using shardings = typename ListOf<sharding>::type;
+    static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
+    static constexpr bool any_replicated = boost::mp11::mp_any_of<shardings, IsReplicated>::value;
+    static constexpr bool all_replicated = boost::mp11::mp_all_of<shardings, IsReplicated>::value;
+
+    static_assert(std::is_same_v<collective, Flat>, "Collective<> takes Flat in this version");
+    static_assert(std::is_same_v<device, Host>,
+                  "Device<Cuda> needs a communicator for device memory: use Device<Host>, or the kernels of "
+                  "embedding/lookup.cuh by hand");
+    static_assert(std::is_same_v<element, float>, "Element<> takes float in this version");
+    static_assert(
+        !(any_replicated && std::is_same_v<order, Sample>),
+        "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank "
+        "first: use Order<Tree>, or Row, Col or Table");
+    static_assert(
+        !(all_replicated && !std::is_same_v<typename wire::forward, Fp32>),
+        "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, "
+        "...>");
+};
+
+namespace detail {
+
+template <class P, class S>
+struct FlatPlan {
+    using rule = typename P::rule;
+    using pooling = typename P::pooling;
+    using norms = std::conditional_t<rule::needs_row_norm && S::splits == Splits::columns, RowNorms<typename P::order>,
+                                     NoRowNorms>;
+    using parameters = Parameters<rule, typename P::order, norms>;
+
+    using owned =
+        Plan<Split<S, pooling>, ExchangeIds, parameters, Lookup<pooling>,
+             ExchangeVectors<typename P::wire::forward, typename P::wire::backward, pooling>, Join<S, pooling>>;
+    using replicated = Plan<Split<S, pooling>, parameters, Replicate<World, typename P::wire::backward>,
+                            Lookup<pooling>, Join<S, pooling>>;
+    using agreeing = Plan<Split<S, pooling>, Agree, parameters, Replicate<World, typename P::wire::backward>,
+                          Lookup<pooling>, Join<S, pooling>>;
+    using type = std::conditional_t<!S::replicated, owned, std::conditional_t<P::all_replicated, agreeing, replicated>>;
+};
+
+template <class P, class Shardings>
+struct LayerPlan;
+template <class P, class... S>
+struct LayerPlan<P, boost::mp11::mp_list<S...>> {
+    using type = Plan<Together<typename FlatPlan<P, S>::type...>>;
+};
+template <class P, class S, bool Mixed>
+struct PlanOf {
+    using type = typename FlatPlan<P, S>::type;
+};
+template <class P, class S>
+struct PlanOf<P, S, true> {
+    using type = typename LayerPlan<P, typename P::shardings>::type;
+};
+
+}  // namespace detail
+
+/// The forward plan of a layer with these policies (a LayerPolicies).
+template <class P>
+using PlanOf = typename detail::PlanOf<P, typename P::sharding, P::mixed>::type;
+
+}  // namespace shardwise::inline SHARDWISE_ABI
