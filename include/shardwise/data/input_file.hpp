@@ -119,6 +119,7 @@ class InputFile {
         size = std::min(size, std::size_t{1} << 30);
         std::size_t done = 0;
         while (done == 0) {
+            if (!damage_.empty()) fail(line, damage_);
             if (available_ == 0 && !fill(line)) {
                 if (between_members_) return 0;
                 fail(line, "the gzip data ends too early: the file is truncated");
@@ -140,7 +141,7 @@ class InputFile {
             stream.avail_out = static_cast<uInt>(size);
             const int code = ::inflate(&stream, Z_NO_FLUSH);
             if (code != Z_OK && code != Z_STREAM_END)
-                fail(line, std::string{"the gzip data is damaged: "} + (stream.msg != nullptr ? stream.msg : "zlib"));
+                damage_ = std::string{"the gzip data is damaged: "} + (stream.msg != nullptr ? stream.msg : "zlib");
             position_ += available_ - stream.avail_in;
             available_ = stream.avail_in;
             done = size - stream.avail_out;
@@ -155,6 +156,7 @@ class InputFile {
     std::vector<unsigned char> input_;
     std::size_t position_ = 0;   // of the bytes in input_ that are not used yet
     std::size_t available_ = 0;  // their number
+    std::string damage_;         // what is wrong behind the bytes unpacked so far
     bool gzip_ = false;
     bool between_members_ = false;
 };
