@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/dense/interaction.hpp"
+
+#include <vector>
+
+#include "dense/naive.hpp"
+#include "dense/support.hpp"
+
+namespace {
+
+using namespace dense_test;
+using shardwise::DotInteraction;
+
+TEST(interaction, orders_pairs_as_the_reference_does) {
+    shardwise::MemoryAccount memory;
+    DotInteraction interaction{1, 3, memory.work()};
+    Matrix dense{1, 1};
+    Matrix features{1, 3};
+    dense.view()(0, 0) = 2.0F;
+    features.view()(0, 0) = 3.0F;
+    features.view()(0, 1) = 5.0F;
+    features.view()(0, 2) = 7.0F;
+    Matrix output{1, 7};
+    ASSERT_EQ(interaction.outputs(), 7);
+    interaction.forward(dense.view(), features.view(), output.view());
+    expect_all_close(output.elements.span(), std::vector{2.0, 6.0, 10.0, 15.0, 14.0, 21.0, 35.0}, 0.0);
+}
+
+TEST(interaction, equals_the_definition_and_its_slopes) {
+    Random random{4};
+    for (const std::int64_t dimension : {1, 3, 16, 64})
+        for (const std::int64_t count : {0, 1, 2, 5, 26})
+            for (const std::int64_t samples : {0, 1, 3}) {
+                SCOPED_TRACE(testing::Message() << "D " << dimension << ", F " << count << ", samples " << samples);
+                shardwise::MemoryAccount memory;
+                DotInteraction interaction{dimension, count, memory.work()};
+                ASSERT_EQ(interaction.outputs(), dimension + (count + 1) * count / 2);
+                const Matrix dense{samples, dimension, random};
+                const Matrix wide{samples, count * dimension + 3, random};  // rows lie further apart
+                const auto features = wide.view().columns_from(2, count * dimension);
+                Matrix output{samples, interaction.outputs(), random};
+                Matrix dense_gradient{samples, dimension, random};
+                Matrix feature_gradient{samples, count * dimension, random};
+                const Matrix gradient{samples, interaction.outputs(), random};
+                const auto allocations = memory.allocations();
+                interaction.forward(dense.view(), features, output.view());
+                interaction.backward(dense.view(), features, gradient.view(), dense_gradient.view(),
+                                     feature_gradient.view());
+                EXPECT_EQ(memory.allocations(), allocations);
+
+                for (std::int64_t sample = 0; sample < samples; ++sample) {
+                    const auto of = [&](const auto& matrix) {
+                        return std::span<const float>{matrix.row(sample), static_cast<std::size_t>(matrix.columns())};
+                    };
+                    auto x = as_double(of(dense.view()));
+                    const auto f = as_double(of(features));
+                    x.insert(x.end(), f.begin(), f.end());
+                    const auto d = static_cast<std::ptrdiff_t>(dimension);
+                    const auto naive = [&] {
+                        return naive_interaction({{x.begin(), x.begin() + d}}, {{x.begin() + d, x.end()}},
+                                                 dimension)[0];
+                    };
+                    expect_all_close(of(output.view()), naive(), 1e-5);
+                    const auto dy = of(gradient.view());
+                    const auto loss = [&] {
+                        const auto y = naive();
+                        double sum = 0.0;
+                        for (std::size_t i = 0; i < y.size(); ++i)
+                            sum += y[i] * static_cast<double>(dy[i]);
+                        return sum;
+                    };
+                    for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / 60) {
+                        const auto column = static_cast<std::int64_t>(i);
+                        const float computed = column < dimension ? dense_gradient.view()(sample, column)
+                                                                  : feature_gradient.view()(sample, column - dimension);
+                        expect_close(computed, slope(x, i, loss), 1e-5);
+                    }
+                }
+            }
+}
+
+TEST(interaction, refuses_no_dimension) {
+    shardwise::MemoryAccount memory;
+    EXPECT_THROW((DotInteraction{0, 3, memory.work()}), shardwise::BadInput);
+    EXPECT_THROW((DotInteraction{4, -1, memory.work()}), shardwise::BadInput);
+}
+
+}  // namespace

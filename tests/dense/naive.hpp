@@ -1,0 +1,90 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardwise/dense/parameter.hpp"
+
+/// \file
+/// The dense model again, in double precision, from the definitions and without the library's layers.
+
+namespace dense_test {
+
+/// Row-major (samples, columns).
+using Rows = std::vector<std::vector<double>>;
+
+/// A parameter in double precision.
+struct NaiveParameter {
+    std::int64_t rows = 0, columns = 0;
+    std::vector<double> values;
+};
+
+inline std::vector<NaiveParameter> naive_parameters(const shardwise::ParameterSet& set) {
+    std::vector<NaiveParameter> all;
+    for (const auto& parameter : set)
+        all.push_back({parameter.rows, parameter.columns, {parameter.values().begin(), parameter.values().end()}});
+    return all;
+}
+
+/// Layers [weight, bias, weight, bias...] with `hidden` after each but the last and `last` after that.
+template <class Hidden, class Last>
+Rows naive_mlp(Rows x, std::span<const NaiveParameter> parameters, Hidden hidden, Last last) {
+    for (std::size_t layer = 0; layer < parameters.size(); layer += 2) {
+        const auto& weight = parameters[layer];
+        const auto& bias = parameters[layer + 1];
+        for (auto& row : x) {
+            std::vector<double> y(bias.values);
+            for (std::size_t o = 0; o < y.size(); ++o) {
+                for (std::size_t i = 0; i < row.size(); ++i)
+                    y[o] += weight.values[o * row.size() + i] * row[i];
+                y[o] = layer + 2 < parameters.size() ? hidden(y[o]) : last(y[o]);
+            }
+            row = y;
+        }
+    }
+    return x;
+}
+
+inline double naive_relu(double z) {
+    return std::max(z, 0.0);
+}
+inline double naive_identity(double z) {
+    return z;
+}
+inline double naive_sigmoid(double z) {
+    return 1.0 / (1.0 + std::exp(-z));
+}
+
+/// [dense, pairwise dots of dense and features], sample by sample.
+inline Rows naive_interaction(const Rows& dense, const Rows& features, std::int64_t dimension) {
+    Rows result;
+    const auto d = static_cast<std::size_t>(dimension);
+    for (std::size_t sample = 0; sample < dense.size(); ++sample) {
+        std::vector<double> all = dense[sample];
+        all.insert(all.end(), features[sample].begin(), features[sample].end());
+        auto& row = result.emplace_back(dense[sample]);
+        for (std::size_t i = 0; i < all.size() / d; ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                double dot = 0.0;
+                for (std::size_t k = 0; k < d; ++k)
+                    dot += all[i * d + k] * all[j * d + k];
+                row.push_back(dot);
+            }
+    }
+    return result;
+}
+
+inline Rows as_rows(std::span<const double> flat, std::int64_t samples, std::int64_t columns) {
+    Rows rows;
+    for (std::int64_t i = 0; i < samples; ++i)
+        rows.emplace_back(flat.begin() + i * columns, flat.begin() + (i + 1) * columns);
+    return rows;
+}
+
+}  // namespace dense_test
