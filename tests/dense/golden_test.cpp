@@ -202,11 +202,8 @@ TEST_P(Golden, ten_steps) {
                              static_cast<double>(batch.samples));
             const auto pooled_gradient = model.backward_top(gradient);
             model.backward_bottom();
-            std::visit(
-                [&](auto& o) {
-                    o.step(parameters.values(), parameters.gradients(), run.dense_optimizer.learning_rate);
-                },
-                optimizer);
+            const double rate = run.dense_optimizer.learning_rate;
+            std::visit([&](auto& o) { o.step(parameters.values(), parameters.gradients(), rate); }, optimizer);
             tables.step(batch, pooled_gradient, run.sparse_optimizer, static_cast<int>(losses.size()));
         }
         expect_all_close(losses, run.losses, tolerance);

@@ -38,7 +38,8 @@ TEST(interaction, equals_the_definition_and_its_slopes) {
                 ASSERT_EQ(interaction.outputs(), dimension + (count + 1) * count / 2);
                 const Matrix dense{samples, dimension, random};
                 const Matrix wide{samples, count * dimension + 3, random};  // rows lie further apart
-                const auto features = wide.view().columns_from(2, count * dimension);
+                const auto features = samples == 0 ? MatrixView<const float>{nullptr, 0, count * dimension}
+                                                   : wide.view().columns_from(2, count * dimension);
                 Matrix output{samples, interaction.outputs(), random};
                 Matrix dense_gradient{samples, dimension, random};
                 Matrix feature_gradient{samples, count * dimension, random};
