@@ -11,6 +11,7 @@
 
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/topology/groups.hpp"
@@ -142,5 +143,33 @@ class TreeAllReduce {
     Ticket ticket_;
     bool started_ = false;
 };
+
+/// What one TreeAllReduce of `elements` floats moves. Not collective: a pure function, the same on all ranks.
+[[nodiscard]] inline TrafficMatrix predict_all_reduce(const Topology& topology, std::int64_t elements) {
+    TrafficMatrix moved{topology};
+    const auto first = [](std::int64_t count, int index, int members) { return count * index / members; };
+    const auto send = [&](int from, int to, std::int64_t count) {
+        moved.at(from, to) +=
+            {.payload = count * static_cast<std::int64_t>(sizeof(float)), .control = 0, .messages = 1};
+    };
+    const int hosts = topology.hosts;
+    const int locals = topology.ranks_per_host;
+    for (int from = 0; from < topology.ranks(); ++from) {
+        const int mine = topology.local_of(from);
+        for (int to = 0; to < topology.ranks(); ++to) {
+            if (to == from) continue;
+            const int theirs = topology.local_of(to);
+            if (topology.host_of(to) == topology.host_of(from)) {  // their share out, and mine back
+                send(from, to, first(elements, theirs + 1, locals) - first(elements, theirs, locals));
+                send(from, to, first(elements, mine + 1, locals) - first(elements, mine, locals));
+            } else if (theirs == mine) {  // the same with the share of our index
+                const std::int64_t part = first(elements, mine + 1, locals) - first(elements, mine, locals);
+                for (const int host : {topology.host_of(to), topology.host_of(from)})
+                    send(from, to, first(part, host + 1, hosts) - first(part, host, hosts));
+            }
+        }
+    }
+    return moved;
+}
 
 }  // namespace shardwise::inline SHARDWISE_ABI

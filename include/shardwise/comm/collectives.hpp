@@ -47,7 +47,8 @@ void all_to_all_v(CommunicatorRef comm, std::span<const std::span<const T>> send
                   CollectiveBuffers& buffers, const SourceLocation& where = SourceLocation::current()) {
     buffers.out.clear();
     buffers.in.clear();
-    for (int peer = 0; peer < comm.size(); ++peer) static_cast<void>(buffers.of(peer));
+    for (int peer = 0; peer < comm.size(); ++peer)
+        static_cast<void>(buffers.of(peer));
     const auto me = static_cast<std::size_t>(comm.rank());
     if (send[me].size() != receive[me].size())
         throw Mismatch{"all_to_all_v on rank " + std::to_string(comm.rank()) + ": it sends itself " +
@@ -101,6 +102,37 @@ template <class T>
     return all;
 }
 
+/// Every rank's `mine` on rank `root`, in the order of ranks; sizes may differ. Empty on the others, which do not wait
+/// for each other. One message from each peer to root.
+template <class T>
+[[nodiscard]] std::vector<std::vector<T>> gather_v(CommunicatorRef comm, int root, std::span<const T> mine,
+                                                   const SourceLocation& where = SourceLocation::current()) {
+    CollectiveBuffers buffers;
+    if (comm.rank() == root) {
+        for (int peer = 0; peer < comm.size(); ++peer)
+            static_cast<void>(buffers.of(peer));
+        for (int peer = 0; peer < comm.size(); ++peer)
+            if (peer != root)
+                buffers.in.push_back({.from = peer, .into = &buffers.of(peer), .expected = InMessage::any_size});
+    } else {
+        buffers.out.push_back(
+            {.to = root, .bytes = std::as_bytes(mine), .payload = static_cast<std::int64_t>(mine.size_bytes())});
+    }
+    comm.wait(comm.post({.step = "gather_v", .flight = 0, .where = where}, buffers.out, buffers.in));
+    std::vector<std::vector<T>> all;
+    for (int peer = 0; comm.rank() == root && peer < comm.size(); ++peer) {
+        auto& theirs = all.emplace_back(mine.begin(), mine.end());
+        if (peer == root) continue;
+        const auto& bytes = buffers.of(peer);
+        if (bytes.size() % sizeof(T) != 0)
+            throw Mismatch{"gather_v: rank " + std::to_string(peer) + " sent " + std::to_string(bytes.size()) +
+                           " bytes, no multiple of " + std::to_string(sizeof(T))};
+        theirs.resize(bytes.size() / sizeof(T));
+        if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    }
+    return all;
+}
+
 /// The values of rank `root` on every rank; all ranks give spans of one size. One message from root to each peer.
 template <class T>
 void broadcast(CommunicatorRef comm, int root, std::span<T> values,
@@ -128,6 +160,14 @@ inline void barrier(CommunicatorRef comm, const SourceLocation& where = SourceLo
         buffers.in.push_back({.from = peer, .into = &buffers.of(peer), .expected = 0});
     }
     comm.wait(comm.post({.step = "barrier", .flight = 0, .where = where}, buffers.out, buffers.in));
+}
+
+/// Makes one rank's bad input everybody's: each rank says what is wrong with its own, or nothing. One message a peer.
+/// \throws BadInput on every rank when any rank says something: the lowest such rank's text
+inline void agree_on_input(CommunicatorRef comm, const std::string& wrong,
+                           const SourceLocation& where = SourceLocation::current()) {
+    for (const std::vector<char>& text : all_gather_v<char>(comm, wrong, where))
+        if (!text.empty()) throw BadInput{std::string{text.begin(), text.end()}};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
