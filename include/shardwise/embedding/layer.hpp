@@ -20,6 +20,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/memory.hpp"
 #include "shardwise/embedding/plans.hpp"
 #include "shardwise/embedding/store.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
@@ -254,6 +255,14 @@ class EmbeddingLayer {
         for (const SegmentCost& segment : cost.segments)
             (segment.segment < program_.forward ? cost.forward : cost.backward) += segment.traffic;
         return cost;
+    }
+
+    /// Bytes of tables and moments on rank `rank`. Not collective: a pure function, the same on all ranks.
+    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const {
+        std::int64_t bytes = 0;
+        for (const Placement& placement : placements_)
+            bytes += static_bytes(placement, rank, rule_type::element_slots, rule_type::row_slots);
+        return bytes;
     }
 
     /// Every shard that lives on this rank. Not collective.
