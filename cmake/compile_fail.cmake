@@ -12,6 +12,7 @@
 cmake_minimum_required(VERSION 3.25)
 include(${PARAMETERS})
 
+list(REMOVE_ITEM INCLUDES ${IMPLICIT_INCLUDES})  # naming them again would change their order
 list(TRANSFORM INCLUDES PREPEND "-isystem;")
 list(TRANSFORM DEFINITIONS PREPEND "-D")
 set(compile ${COMPILE} ${DEFINITIONS} ${INCLUDES} -fsyntax-only -fno-diagnostics-color ${SOURCE})
