@@ -42,7 +42,7 @@ class Folder {
 
     /// Writes a file; returns its path.
     std::string write(const std::string& name, const std::string& content) const {
-        const auto file = (path_ / name).string();
+        auto file = (path_ / name).string();
         std::ofstream{file, std::ios::binary} << content;
         return file;
     }
