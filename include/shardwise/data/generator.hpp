@@ -94,7 +94,7 @@ class ClickGenerator {
         const Slice& slice = options_.slice;
         const std::int64_t left = options_.samples - position_;
         if (left == 0) return false;
-        generate(position_ + std::min(slice.before(), left), slice.share(left), batch);
+        generate(position_ + slice.before(), slice.share(left), batch);
         position_ += std::min(slice.global_batch(), left);
         return true;
     }

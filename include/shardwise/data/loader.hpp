@@ -116,7 +116,6 @@ class PrefetchingLoader {
                 failure = std::current_exception();
             }
             lock.lock();
-            if (rewind_) continue;
             if (more) {
                 ++produced_;
             } else {
