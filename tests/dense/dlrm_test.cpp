@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "shardwise/dense/dlrm.hpp"
 
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "dense/naive.hpp"
@@ -9,9 +12,8 @@
 #include "shardwise/dense/loss.hpp"
 #include "shardwise/dense/optimizer.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 using shardwise::BadInput;
 using shardwise::DlrmConfig;
 using shardwise::DlrmDense;
@@ -164,6 +166,40 @@ TEST(dlrm, starts_equal_on_all_ranks) {
     EXPECT_EQ(one.parameters().find("top.0.weight")->columns, 4 + 6);
 }
 
+/// The values after five steps on random numbers, with the work buffers somewhere else for another `shift`.
+std::vector<float> trained(std::size_t shift) {
+    shardwise::MemoryAccount memory;
+    const Buffer<float> in_the_way{memory.work(), 1000 * shift};
+    DlrmDense model{small_config(16), memory};
+    auto& parameters = model.parameters();
+    shardwise::DenseAdagrad optimizer{parameters.values().size(), memory.tables()};
+    Random random{30};
+    std::vector<float> gradient(50);
+    for (int step = 0; step < 5; ++step) {
+        const Matrix dense{50, 5, random};
+        const Matrix embeddings{50, 48, random};
+        random.fill(gradient);
+        model.forward_bottom(dense.view());
+        model.forward_top(embeddings.view());
+        model.backward_top(gradient);
+        model.backward_bottom();
+        optimizer.step(parameters.values(), parameters.gradients(), 0.02);
+    }
+    return {parameters.values().begin(), parameters.values().end()};
+}
+
+TEST(dlrm, learns_the_same_bits_on_every_thread) {
+    const auto expected = trained(0);
+    std::vector<std::vector<float>> results(4);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        threads.emplace_back([&results, i] { results[i] = trained(i); });
+    for (auto& thread : threads)
+        thread.join();
+    for (const auto& result : results)
+        EXPECT_EQ(result, expected);
+}
+
 TEST(dlrm, still_works_when_moved) {
     shardwise::MemoryAccount memory;
     DlrmDense model{small_config(), memory};
@@ -243,3 +279,4 @@ TEST(dlrm, counts_its_flops) {
 }
 
 }  // namespace
+}  // namespace dense_test

@@ -9,9 +9,8 @@
 
 #include "dense/support.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 
 double naive(MatrixView<const float> a, bool a_flipped, MatrixView<const float> b, bool b_flipped, std::int64_t i,
              std::int64_t j) {
@@ -121,3 +120,4 @@ TEST(gemm, threads_get_the_same_bits) {
 }
 
 }  // namespace
+}  // namespace dense_test

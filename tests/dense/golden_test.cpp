@@ -15,9 +15,8 @@
 #include "shardwise/dense/loss.hpp"
 #include "shardwise/dense/optimizer.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 
 constexpr double tolerance = 1e-5;
 
@@ -243,3 +242,4 @@ INSTANTIATE_TEST_SUITE_P(pytorch, Golden, testing::Values("dlrm_sum", "dlrm_mean
                          [](const auto& parameter) { return std::string{parameter.param}; });
 
 }  // namespace
+}  // namespace dense_test

@@ -7,9 +7,8 @@
 #include "dense/naive.hpp"
 #include "dense/support.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 using shardwise::DotInteraction;
 
 TEST(interaction, orders_pairs_as_the_reference_does) {
@@ -88,3 +87,4 @@ TEST(interaction, refuses_no_dimension) {
 }
 
 }  // namespace
+}  // namespace dense_test

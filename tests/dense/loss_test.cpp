@@ -7,9 +7,8 @@
 
 #include "dense/support.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 
 double naive_loss(double z, double y) {
     const double p = 1.0 / (1.0 + std::exp(-z));
@@ -67,3 +66,4 @@ TEST(loss, of_nothing_is_zero) {
 }
 
 }  // namespace
+}  // namespace dense_test

@@ -9,9 +9,8 @@
 #include "dense/naive.hpp"
 #include "dense/support.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 using shardwise::Identity;
 using shardwise::Relu;
 using shardwise::Sigmoid;
@@ -146,3 +145,4 @@ TEST(mlp, allocates_only_for_a_larger_batch) {
 }
 
 }  // namespace
+}  // namespace dense_test

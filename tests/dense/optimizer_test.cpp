@@ -7,9 +7,8 @@
 
 #include "dense/support.hpp"
 
+namespace dense_test {
 namespace {
-
-using namespace dense_test;
 using shardwise::DenseAdagrad;
 using shardwise::DenseAdam;
 using shardwise::DenseSgd;
@@ -115,3 +114,4 @@ TEST(optimizer, is_restored_from_state_and_steps) {
 }
 
 }  // namespace
+}  // namespace dense_test
