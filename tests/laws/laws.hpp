@@ -1,0 +1,145 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "laws/compositions.hpp"
+#include "laws/reference.hpp"
+#include "laws/scenario.hpp"
+#include "shardwise/comm/counting.hpp"
+
+/// \file
+/// The two laws for one composition, one case, one rank: same meaning, and no surprise on the wire.
+
+namespace laws {
+
+/// A law that does not hold.
+class Broken : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+inline void expect_same(float actual, float expected, const std::string& where) {
+    if (std::bit_cast<std::uint32_t>(actual) != std::bit_cast<std::uint32_t>(expected))
+        throw Broken{where + ": " + std::to_string(actual) + " instead of " + std::to_string(expected)};
+}
+
+/// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
+/// reference, and every byte and message sent with the prediction. \throws Broken
+template <class C>
+void check_laws(C& below, const Composition& composition, const Case& c) {
+    const bool pooled = composition.pooling != "none";
+    const Scenario scenario = make_scenario(c, composition.sharding, pooled);
+    sw::CountingCommunicator<C> comm{below};
+    const float rate = 0.05F;
+    const auto layer = composition.make(comm, scenario.tables, rate, c.seed);
+    Reference reference{composition, scenario, c.topology, rate, c.seed};
+    const auto me = static_cast<std::size_t>(comm.rank());
+    const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
+    Dice progress{c.seed * 977 + me};
+
+    sw::TrafficMatrix predicted{c.topology};
+    int started = 0;
+    const auto start_until = [&](int end) {
+        for (; started < std::min(end, c.steps); ++started) {
+            const RankBatch& mine = scenario.steps[static_cast<std::size_t>(started)][me];
+            layer->start(mine.view(c, scenario.features()));
+        }
+    };
+    for (int step = 0; step < c.steps; ++step) {
+        const auto& ranks = scenario.steps[static_cast<std::size_t>(step)];
+        const RankBatch& mine = ranks[me];
+        std::vector<Batch> views;
+        for (const RankBatch& batch : ranks)
+            views.push_back(batch.view(c, scenario.features()));
+        const sw::LayerCost cost = layer->predict(views);
+        predicted += cost.forward;
+        predicted += cost.backward;
+
+        start_until(step + 1 + c.ahead);
+        if (c.random_progress)
+            for (std::int64_t i = progress.below(4); i > 0; --i)
+                layer->poll();
+        const auto results = layer->forward();
+        const auto expected = reference.forward(mine);
+        for (std::size_t f = 0; f < expected.size(); ++f) {
+            const std::string at = where + ", step " + std::to_string(step) + ", feature " + std::to_string(f);
+            if (results[f].rows() != static_cast<std::int64_t>(expected[f].size()))
+                throw Broken{at + ": " + std::to_string(results[f].rows()) + " rows instead of " +
+                             std::to_string(expected[f].size())};
+            for (std::size_t i = 0; i < expected[f].size(); ++i)
+                for (std::size_t d = 0; d < expected[f][i].size(); ++d)
+                    expect_same(results[f](static_cast<std::int64_t>(i), static_cast<std::int64_t>(d)),
+                                expected[f][i][d], at + ", row " + std::to_string(i) + ", column " + std::to_string(d));
+        }
+        AnyLayer::Matrices gradient;
+        const float* g = mine.gradient.data();
+        for (std::size_t f = 0; f < results.size(); ++f) {
+            gradient.emplace_back(g, results[f].rows(), results[f].columns(),
+                                  pooled ? scenario.width : results[f].columns());
+            g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
+        }
+        layer->backward(gradient);
+        reference.step(ranks);
+    }
+
+    layer->for_each_shard([&](const sw::ShardView& shard, const std::function<std::int64_t(std::int64_t)>& row_of) {
+        const ReferenceTable& table = reference.tables()[static_cast<std::size_t>(shard.table)];
+        const std::size_t slots = table.element_state.size();
+        for (std::int64_t local = 0; local < shard.rows; ++local) {
+            const auto row = static_cast<std::size_t>(row_of(local));
+            const std::string at =
+                where + ", table " + std::to_string(shard.table) + ", row " + std::to_string(row) + " after training";
+            for (int d = 0; d < shard.dim; ++d) {
+                const auto column = static_cast<std::size_t>(shard.first_column + d);
+                expect_same(shard.weights[local * shard.dim + d], table.weights[row][column], at);
+                for (std::size_t slot = 0; slot < slots; ++slot)
+                    expect_same(shard.element_state[(local * static_cast<std::int64_t>(slots) +
+                                                     static_cast<std::int64_t>(slot)) *
+                                                        shard.dim +
+                                                    d],
+                                table.element_state[slot][row][column], at + " (moment)");
+            }
+            if (!table.row_state.empty())
+                expect_same(shard.row_state[local], table.row_state[row], at + " (row moment)");
+        }
+    });
+
+    for (int to = 0; to < c.topology.ranks(); ++to) {
+        const sw::TierTraffic& moved = comm.sent().at(comm.rank(), to);
+        const sw::TierTraffic& foreseen = predicted.at(comm.rank(), to);
+        if (moved != foreseen)
+            throw Broken{where + " to rank " + std::to_string(to) + ": moved " + std::to_string(moved.payload) + " + " +
+                         std::to_string(moved.control) + " bytes in " + std::to_string(moved.messages) +
+                         " messages, predicted " + std::to_string(foreseen.payload) + " + " +
+                         std::to_string(foreseen.control) + " in " + std::to_string(foreseen.messages)};
+    }
+}
+
+/// The value axes that one composition meets: a covering selection that turns with the composition's number, so that
+/// over all compositions every pair of values occurs.
+inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Topology>& topologies, int count,
+                                   const Composition& composition) {
+    std::vector<Case> cases;
+    for (int i = 0; i < count; ++i) {
+        const std::size_t turn = number * static_cast<std::size_t>(count) + static_cast<std::size_t>(i);
+        Case c;
+        c.topology = topologies[(turn * 5 + number) % topologies.size()];
+        c.seed = 1000 + turn;
+        c.form = static_cast<BagForm>(turn % 3);
+        c.wide_ids = turn % 2 == 0;
+        c.weighted = composition.pooling != "none" && (turn / 2) % 2 == 0;
+        c.ahead = static_cast<int>((turn / 3) % 3);
+        c.random_progress = c.ahead > 0 && turn % 2 == 1;
+        c.steps = 4;
+        cases.push_back(c);
+    }
+    return cases;
+}
+
+}  // namespace laws

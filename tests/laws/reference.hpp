@@ -1,0 +1,298 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "laws/compositions.hpp"
+#include "laws/scenario.hpp"
+#include "shardwise/embedding/store.hpp"
+
+/// \file
+/// The reference: one process that owns everything, and sums along the tree. Plain loops; it shares with the library
+/// only the initial weights.
+
+namespace laws {
+
+inline float round_bf16(float x) {
+    if (std::isnan(x) || std::isinf(x)) return x;
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const float down = std::bit_cast<float>(bits & 0xffff0000U);
+    const float up = std::bit_cast<float>((bits & 0xffff0000U) + 0x10000U);
+    const std::uint32_t rest = bits & 0xffffU;
+    if (rest == 0x8000U) return (bits & 0x10000U) != 0 ? up : down;
+    return rest > 0x8000U ? up : down;
+}
+inline float on_wire(const std::string& wire, float x) {
+    return wire == "bf16" ? round_bf16(x) : x;
+}
+
+using Vector = std::vector<float>;
+
+struct ReferenceTable {
+    sw::TableConfig config;
+    int index = 0;  // among the tables of its policy
+    std::vector<Vector> weights;
+    std::vector<std::vector<Vector>> element_state;  // (slot, row)
+    std::vector<float> row_state;
+};
+
+/// Terms of one row's gradient, in the order in which they are given.
+struct Term {
+    int source;
+    float weight;
+    Vector gradient;
+};
+
+class Reference {
+  public:
+    Reference(const Composition& composition, const Scenario& scenario, const sw::Topology& topology, float rate,
+              std::uint64_t seed)
+        : c_{composition}, s_{scenario}, t_{topology}, rate_{rate} {
+        std::map<std::string, int> count;
+        for (std::size_t i = 0; i < s_.tables.size(); ++i) {
+            ReferenceTable table{
+                .config = s_.tables[i], .index = 0, .weights = {}, .element_state = {}, .row_state = {}};
+            table.index = count[table.config.sharding]++;
+            const auto rows = static_cast<std::size_t>(table.config.rows);
+            const float bound = 1.0F / std::sqrt(static_cast<float>(table.config.rows));
+            for (std::size_t r = 0; r < rows; ++r) {
+                table.weights.emplace_back();
+                for (int d = 0; d < table.config.dim; ++d)
+                    table.weights[r].push_back(
+                        sw::initial_weight(seed, static_cast<int>(i), static_cast<std::int64_t>(r), d, bound));
+            }
+            const std::size_t slots = c_.optimizer == "adam" ? 2 : c_.optimizer == "adagrad" ? 1 : 0;
+            table.element_state.assign(
+                slots, std::vector<Vector>(rows, Vector(static_cast<std::size_t>(table.config.dim), 0.0F)));
+            if (c_.optimizer.starts_with("rowwise")) table.row_state.assign(rows, 0.0F);
+            tables_.push_back(std::move(table));
+        }
+    }
+
+    /// (feature): the rows of its result, for one rank's batch.
+    [[nodiscard]] std::vector<std::vector<Vector>> forward(const RankBatch& batch) const {
+        std::vector<std::vector<Vector>> results;
+        std::size_t at = 0;
+        std::size_t bag = 0;
+        for (std::int64_t f = 0; f < s_.features(); ++f) {
+            results.emplace_back();
+            const ReferenceTable& table = table_of(f);
+            for (std::int64_t i = 0; i < batch.samples; ++i) {
+                const std::int32_t length = batch.lengths[bag++];
+                if (c_.pooling == "none") {
+                    for (std::int32_t k = 0; k < length; ++k) {
+                        Vector row = table.weights[static_cast<std::size_t>(batch.ids[at++])];
+                        if (travels(table))
+                            for (float& x : row)
+                                x = on_wire(c_.forward_wire, x);
+                        results.back().push_back(row);
+                    }
+                    continue;
+                }
+                results.back().push_back(pool(table, batch, at, length));
+                at += static_cast<std::size_t>(length);
+            }
+        }
+        return results;
+    }
+
+    /// One training step: every rank's gradient of the step's outputs.
+    void step(const std::vector<RankBatch>& ranks) {
+        ++step_;
+        std::vector<std::map<std::int64_t, std::vector<Term>>> touched(tables_.size());
+        for (int rank = 0; rank < t_.ranks(); ++rank)
+            collect(ranks[static_cast<std::size_t>(rank)], rank, touched);
+        for (std::size_t t = 0; t < tables_.size(); ++t)
+            for (const auto& [row, terms] : touched[t])
+                update(tables_[t], static_cast<std::size_t>(row), sum(tables_[t], terms));
+    }
+
+    [[nodiscard]] const std::vector<ReferenceTable>& tables() const { return tables_; }
+
+  private:
+    [[nodiscard]] const ReferenceTable& table_of(std::int64_t feature) const {
+        return tables_[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(feature)])];
+    }
+    [[nodiscard]] static bool travels(const ReferenceTable& table) { return table.config.sharding != "dp"; }
+
+    [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, std::size_t at,
+                              std::int32_t length) const {
+        const auto dim = static_cast<std::size_t>(table.config.dim);
+        std::map<int, Vector> parts;  // by owner of the row
+        for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
+            const int owner =
+                table.config.sharding == "row" ? static_cast<int>((batch.ids[k] + table.index) % t_.ranks()) : 0;
+            Vector& part = parts.try_emplace(owner, dim, 0.0F).first->second;
+            const Vector& row = table.weights[static_cast<std::size_t>(batch.ids[k])];
+            for (std::size_t d = 0; d < dim; ++d)
+                part[d] = batch.weights.empty() ? part[d] + row[d] : std::fma(batch.weights[k], row[d], part[d]);
+        }
+        std::map<int, Vector> hosts;
+        for (auto& [owner, part] : parts) {
+            Vector& host = hosts.try_emplace(t_.host_of(owner), dim, 0.0F).first->second;
+            for (std::size_t d = 0; d < dim; ++d)
+                host[d] += travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
+        }
+        Vector total(dim, 0.0F);
+        for (const auto& [host, part] : hosts)
+            for (std::size_t d = 0; d < dim; ++d)
+                total[d] += part[d];
+        if (c_.pooling == "mean" && length > 0)
+            for (float& x : total)
+                x /= static_cast<float>(length);
+        return total;
+    }
+
+    void collect(const RankBatch& batch, int rank,
+                 std::vector<std::map<std::int64_t, std::vector<Term>>>& touched) const {
+        // where each bag's ids and gradients begin
+        std::vector<std::size_t> first_id;
+        std::vector<std::size_t> first_gradient;
+        std::size_t at = 0;
+        std::size_t number = 0;
+        int column = 0;
+        for (std::int64_t f = 0; f < s_.features(); ++f) {
+            for (std::int64_t i = 0; i < batch.samples; ++i) {
+                const auto length = static_cast<std::size_t>(batch.lengths[first_id.size()]);
+                first_id.push_back(at);
+                first_gradient.push_back(c_.pooling == "none"
+                                             ? number
+                                             : static_cast<std::size_t>(i) * static_cast<std::size_t>(s_.width) +
+                                                   static_cast<std::size_t>(column));
+                at += length;
+                number += length * static_cast<std::size_t>(s_.dim_of(f));
+            }
+            column += s_.dim_of(f);
+        }
+        for (std::int64_t i = 0; i < batch.samples; ++i) {
+            for (std::int64_t f = 0; f < s_.features(); ++f) {
+                const auto bag = static_cast<std::size_t>(f * batch.samples + i);
+                const ReferenceTable& table = table_of(f);
+                const auto dim = static_cast<std::size_t>(table.config.dim);
+                for (std::int32_t k = 0; k < batch.lengths[bag]; ++k) {
+                    const std::size_t id = first_id[bag] + static_cast<std::size_t>(k);
+                    Term term{
+                        .source = rank, .weight = batch.weights.empty() ? 1.0F : batch.weights[id], .gradient = {}};
+                    const std::size_t from =
+                        first_gradient[bag] + (c_.pooling == "none" ? static_cast<std::size_t>(k) * dim : 0);
+                    for (std::size_t d = 0; d < dim; ++d) {
+                        float g = batch.gradient[from + d];
+                        if (c_.pooling == "mean") g /= static_cast<float>(batch.lengths[bag]);
+                        if (travels(table)) g = on_wire(c_.backward_wire, g);
+                        term.gradient.push_back(g);
+                    }
+                    touched[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(f)])][batch.ids[id]]
+                        .push_back(term);
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] Vector sum(const ReferenceTable& table, const std::vector<Term>& terms) const {
+        const auto dim = static_cast<std::size_t>(table.config.dim);
+        const auto round = [&](Vector& v) {
+            if (!travels(table))
+                for (float& x : v)
+                    x = on_wire(c_.backward_wire, x);
+        };
+        Vector total(dim, 0.0F);
+        if (c_.order == "sample") {
+            for (const Term& term : terms)
+                for (std::size_t d = 0; d < dim; ++d)
+                    total[d] = std::fma(term.weight, term.gradient[d], total[d]);
+            return total;
+        }
+        std::map<int, std::map<int, Vector>> hosts;  // (host, rank)
+        for (const Term& term : terms) {
+            Vector& rank = hosts[t_.host_of(term.source)].try_emplace(term.source, dim, 0.0F).first->second;
+            for (std::size_t d = 0; d < dim; ++d)
+                rank[d] = std::fma(term.weight, term.gradient[d], rank[d]);
+        }
+        for (auto& [host, ranks] : hosts) {
+            Vector of_host(dim, 0.0F);
+            for (auto& [rank, part] : ranks) {
+                round(part);
+                for (std::size_t d = 0; d < dim; ++d)
+                    of_host[d] += part[d];
+            }
+            round(of_host);
+            for (std::size_t d = 0; d < dim; ++d)
+                total[d] += of_host[d];
+        }
+        round(total);
+        return total;
+    }
+
+    /// The sum of squares of columns [first, end): eight lanes in double, then the lanes in order.
+    static double squares(const Vector& g, std::size_t first, std::size_t end) {
+        double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        for (std::size_t d = first; d < end; ++d)
+            lanes[(d - first) % 8] += static_cast<double>(g[d]) * g[d];
+        double all = 0;
+        for (const double lane : lanes)
+            all += lane;
+        return all;
+    }
+
+    void update(ReferenceTable& table, std::size_t row, const Vector& g) const {
+        Vector& w = table.weights[row];
+        const std::size_t dim = w.size();
+        if (c_.optimizer == "sgd") {
+            for (std::size_t d = 0; d < dim; ++d)
+                w[d] = std::fma(-rate_, g[d], w[d]);
+        } else if (c_.optimizer == "adagrad") {
+            for (std::size_t d = 0; d < dim; ++d) {
+                float& s = table.element_state[0][row][d];
+                s = std::fma(g[d], g[d], s);
+                w[d] = std::fma(-rate_, g[d] / (std::sqrt(s) + 1e-10F), w[d]);
+            }
+        } else if (c_.optimizer == "adam") {
+            double b1 = 1;
+            double b2 = 1;
+            for (std::int64_t i = 0; i < step_; ++i) {
+                b1 *= static_cast<double>(0.9F);
+                b2 *= static_cast<double>(0.999F);
+            }
+            const auto size = static_cast<float>(static_cast<double>(rate_) * std::sqrt(1 - b2) / (1 - b1));
+            for (std::size_t d = 0; d < dim; ++d) {
+                float& m = table.element_state[0][row][d];
+                float& v = table.element_state[1][row][d];
+                m = std::fma(1.0F - 0.9F, g[d] - m, m);
+                v = std::fma(1.0F - 0.999F, std::fma(g[d], g[d], -v), v);
+                w[d] = std::fma(-size, m / (std::sqrt(v) + 1e-8F), w[d]);
+            }
+        } else {
+            double growth = 0;
+            if (table.config.sharding == "col") {  // chunk by chunk
+                const std::size_t chunks = std::min(dim, static_cast<std::size_t>(t_.ranks()));
+                for (std::size_t k = 0; k < chunks; ++k)
+                    growth += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
+            } else {
+                growth = squares(g, 0, dim);
+            }
+            if (c_.optimizer == "rowwise_adagrad_mean") growth /= static_cast<double>(dim);
+            float& s = table.row_state[row];
+            s = static_cast<float>(static_cast<double>(s) + growth);
+            const float scale = rate_ / (std::sqrt(s) + 1e-8F);
+            for (std::size_t d = 0; d < dim; ++d)
+                w[d] = std::fma(-scale, g[d], w[d]);
+        }
+    }
+
+    const Composition& c_;
+    const Scenario& s_;
+    sw::Topology t_;
+    float rate_;
+    std::int64_t step_ = 0;
+    std::vector<ReferenceTable> tables_;
+};
+
+}  // namespace laws

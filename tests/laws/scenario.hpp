@@ -1,0 +1,162 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "laws/compositions.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// Random tables, batches and gradients for all ranks: a pure function of a seed, so that every rank knows everything.
+
+namespace laws {
+
+/// How the bags of a batch are given.
+enum class BagForm { lengths, offsets, single };
+
+/// The axes that are values.
+struct Case {
+    sw::Topology topology;
+    std::uint64_t seed = 1;
+    BagForm form = BagForm::lengths;
+    bool wide_ids = true;
+    bool weighted = false;
+    int ahead = 0;  ///< how many batches' ids travel before a batch is looked up
+    int steps = 3;
+    bool random_progress = false;
+
+    [[nodiscard]] std::string name() const {
+        return std::to_string(topology.hosts) + "x" + std::to_string(topology.ranks_per_host) + " seed " +
+               std::to_string(seed) +
+               (form == BagForm::single    ? " single"
+                : form == BagForm::offsets ? " offsets"
+                                           : "") +
+               (wide_ids ? "" : " 32-bit") + (weighted ? " weighted" : "") + " ahead " + std::to_string(ahead);
+    }
+};
+
+/// One rank's part of one step.
+struct RankBatch {
+    std::int64_t samples = 0;
+    std::vector<std::int64_t> ids;
+    std::vector<std::int32_t> narrow_ids;
+    std::vector<std::int32_t> lengths;  // (feature, sample)
+    std::vector<std::int64_t> offsets;
+    std::vector<float> weights;
+    std::vector<float> gradient;  // pooled: (samples, width); sequences: (ids, dim) feature by feature
+
+    [[nodiscard]] Batch view(const Case& c, std::int64_t features) const {
+        Batch batch;
+        batch.wide = c.wide_ids;
+        const auto fill = [&](auto& view, const auto& values) {
+            view.samples = samples;
+            view.features = features;
+            view.values = values;
+            if (c.form == BagForm::lengths) view.lengths = lengths;
+            if (c.form == BagForm::offsets) view.offsets = offsets;
+            view.weights = weights;
+        };
+        if (c.wide_ids) {
+            fill(batch.wide_view, ids);
+        } else {
+            fill(batch.narrow_view, narrow_ids);
+        }
+        return batch;
+    }
+};
+
+/// Tables, and the batches of all ranks for all steps.
+struct Scenario {
+    std::vector<sw::TableConfig> tables;
+    std::vector<int> table_of;  // (feature)
+    int width = 0;
+    std::vector<std::vector<RankBatch>> steps;  // (step, rank)
+
+    [[nodiscard]] std::int64_t features() const { return static_cast<std::int64_t>(table_of.size()); }
+    [[nodiscard]] int dim_of(std::int64_t feature) const {
+        return tables[static_cast<std::size_t>(table_of[static_cast<std::size_t>(feature)])].dim;
+    }
+};
+
+class Dice {
+  public:
+    explicit Dice(std::uint64_t seed) : engine_{seed} {}
+    std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(n)); }
+    bool one_in(std::int64_t n) { return below(n) == 0; }
+    float number() { return static_cast<float>(below(2001) - 1000) / 1000.0F * (one_in(4) ? 37.0F : 0.7F); }
+    template <class T>
+    T pick(const std::vector<T>& values) {
+        return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))];
+    }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+/// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
+/// some ranks have no samples, some own no rows, some bags are empty, some gradients are zero of either sign.
+inline Scenario make_scenario(const Case& c, const std::string& sharding, bool pooled) {
+    Dice dice{c.seed};
+    Scenario s;
+    const std::vector<std::string> policies =
+        sharding == "mixed" ? std::vector<std::string>{"dp", "table", "row"} : std::vector<std::string>{sharding};
+    const std::int64_t tables = sharding == "mixed" ? 3 + dice.below(3) : 1 + dice.below(3);
+    for (std::int64_t t = 0; t < tables; ++t) {
+        sw::TableConfig table{.name = "t" + std::to_string(t),
+                              .rows = dice.pick<std::int64_t>({1, 2, 5, 17, 64, 300}),
+                              .dim = dice.pick<int>({1, 3, 4, 8, 16, 17, 40}),
+                              .features = {},
+                              .sharding = policies[static_cast<std::size_t>(t) % policies.size()]};
+        const std::int64_t features = dice.one_in(3) ? 2 : 1;
+        for (std::int64_t f = 0; f < features; ++f) {
+            table.features.push_back(table.name + "f" + std::to_string(f));
+            s.table_of.push_back(static_cast<int>(t));
+            s.width += table.dim;
+        }
+        s.tables.push_back(table);
+    }
+    for (int step = 0; step < c.steps; ++step) {
+        std::vector<RankBatch> ranks;
+        const bool nobody = step > 0 && dice.one_in(8);
+        for (int rank = 0; rank < c.topology.ranks(); ++rank) {
+            RankBatch b;
+            b.samples = nobody || dice.one_in(5) ? 0 : 1 + dice.below(6);
+            b.offsets.push_back(0);
+            for (std::int64_t f = 0; f < s.features(); ++f) {
+                const std::int64_t rows =
+                    s.tables[static_cast<std::size_t>(s.table_of[static_cast<std::size_t>(f)])].rows;
+                const bool ones = c.form == BagForm::single || dice.one_in(4);
+                for (std::int64_t i = 0; i < b.samples; ++i) {
+                    const auto length = static_cast<std::int32_t>(ones ? 1 : dice.below(6));
+                    b.lengths.push_back(length);
+                    for (std::int32_t k = 0; k < length; ++k) {
+                        b.ids.push_back(dice.one_in(2) ? dice.below(std::min<std::int64_t>(rows, 4))
+                                                       : dice.below(rows));
+                        if (c.weighted) b.weights.push_back(dice.one_in(6) ? 0.0F : dice.number());
+                    }
+                    b.offsets.push_back(static_cast<std::int64_t>(b.ids.size()));
+                }
+            }
+            b.narrow_ids.assign(b.ids.begin(), b.ids.end());
+            std::int64_t numbers = pooled ? b.samples * s.width : 0;
+            if (!pooled) {
+                std::size_t bag = 0;
+                for (std::int64_t f = 0; f < s.features(); ++f)
+                    for (std::int64_t i = 0; i < b.samples; ++i)
+                        numbers += b.lengths[bag++] * s.dim_of(f);
+            }
+            for (std::int64_t i = 0; i < numbers; ++i)
+                b.gradient.push_back(dice.one_in(9) ? (dice.one_in(2) ? -0.0F : 0.0F) : dice.number());
+            ranks.push_back(std::move(b));
+        }
+        s.steps.push_back(std::move(ranks));
+    }
+    return s;
+}
+
+}  // namespace laws

@@ -1,0 +1,41 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "laws/laws.hpp"
+#include "shardwise/comm/thread_world.hpp"
+
+/// \file
+/// The laws over threads: every composition, ranks 1, 2, 3, 4, 6 and 7 in all their topologies.
+
+namespace laws {
+
+class Laws : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Laws, SameMeaningAndNoSurpriseOnTheWire) {
+    const std::vector<Composition> compositions = all_compositions();
+    const Composition& composition = compositions[GetParam()];
+    const std::vector<sw::Topology> topologies{{1, 1}, {1, 2}, {2, 1}, {1, 3}, {3, 1}, {2, 2}, {1, 4},
+                                               {4, 1}, {3, 2}, {2, 3}, {7, 1}, {1, 7}, {4, 2}};
+    const int count = std::getenv("SHARDWISE_FULL") != nullptr ? 260 : 26;
+    for (const Case& c : cases_for(GetParam(), topologies, count, composition)) {
+        sw::ThreadWorld world{c.topology};
+        try {
+            world.run([&](sw::ThreadCommunicator& comm) { check_laws(comm, composition, c); });
+        } catch (const std::exception& error) {
+            FAIL() << error.what();
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Compositions, Laws, testing::Range(std::size_t{0}, all_compositions().size()),
+                         [](const testing::TestParamInfo<std::size_t>& composition) {
+                             std::string name = all_compositions()[composition.param].name();
+                             for (char& ch : name)
+                                 if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
+                             return name;
+                         });
+
+}  // namespace laws
