@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,18 @@
 /// the rank, so that results do not depend on who sits where; nothing is ever accumulated in the wire type.
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+/// A codec: `bytes` an element; `exact` when nothing is rounded and messages hold plain floats; `round` does to values
+/// in place what encoding and decoding them does.
+template <class W>
+concept WireCodec = requires(const float* from, float* to, std::byte* raw, const std::byte* read, std::int64_t count) {
+    { W::name } -> std::convertible_to<std::string>;
+    { W::bytes } -> std::convertible_to<std::size_t>;
+    { W::exact } -> std::convertible_to<bool>;
+    W::encode(from, raw, count);
+    W::decode(read, to, count);
+    W::round(to, count);
+};
 
 /// Single precision: nothing changes, blocks are used where they arrived.
 struct Fp32 {
@@ -63,5 +76,7 @@ struct Bf16 {
             values[i] = decode_one(encode_one(values[i]));
     }
 };
+
+static_assert(WireCodec<Fp32> && WireCodec<Bf16>);
 
 }  // namespace shardwise::inline SHARDWISE_ABI

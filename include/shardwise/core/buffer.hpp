@@ -109,8 +109,6 @@ class MemoryAccount {
 /// An owning array of trivial elements on a memory resource. Growing does not keep the old elements.
 template <class T>
 class Buffer {
-    static_assert(std::is_trivially_copyable_v<T>, "a Buffer moves its elements as bytes");
-
   public:
     Buffer() = default;
     explicit Buffer(std::pmr::memory_resource& resource) : resource_{&resource} {}
@@ -174,6 +172,8 @@ class Buffer {
     T* data_ = nullptr;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;  // bytes
+
+    static_assert(std::is_trivially_copyable_v<T>, "a Buffer moves its elements as bytes");
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -35,18 +35,37 @@ struct EmbeddingDomain {
 /// The policies of a layer, every axis settled, and what makes no sense rejected.
 template <class... Policies>
 struct LayerPolicies {
-    static_assert(
-        (detail::IsPolicy<Policies>::value && ...),
-        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
-        "Device<>, Element<>");
+  private:
+    using AskedSharding = typename detail::AxisValue<detail::IsSharding, Sharding<Row>, Policies...>::type;
+    using AskedRule = typename detail::AxisValue<detail::IsOptimizer, Optimizer<RowwiseAdagrad<>>, Policies...>::type;
+    using AskedPooling = typename detail::AxisValue<detail::IsPooling, Pooling<Sum>, Policies...>::type;
+    using AskedOrder = typename detail::AxisValue<detail::IsOrder, Order<Tree>, Policies...>::type;
+    using AskedWire = typename detail::AxisValue<detail::IsWire, Wire<Fp32>, Policies...>::type;
+    using AskedDevice = typename detail::AxisValue<detail::IsDevice, Device<Host>, Policies...>::type;
 
-    using sharding = typename detail::AxisValue<detail::IsSharding, Sharding<Row>, Policies...>::type;
+    static constexpr bool one_each =
+        detail::at_most_one<detail::IsSharding, Policies...> &&
+        detail::at_most_one<detail::IsCollective, Policies...> &&
+        detail::at_most_one<detail::IsOptimizer, Policies...> && detail::at_most_one<detail::IsPooling, Policies...> &&
+        detail::at_most_one<detail::IsOrder, Policies...> && detail::at_most_one<detail::IsWire, Policies...> &&
+        detail::at_most_one<detail::IsDevice, Policies...> && detail::at_most_one<detail::IsElement, Policies...>;
+    static constexpr bool knows_sharding = detail::is_sharding<AskedSharding>;
+    static constexpr bool knows_rule = SparseOptimizer<AskedRule>;
+    static constexpr bool knows_pooling = detail::is_one_of<AskedPooling, Sum, Mean, None>;
+    static constexpr bool knows_order = detail::is_one_of<AskedOrder, Tree, Sample>;
+    static constexpr bool knows_wire =
+        WireCodec<typename AskedWire::forward> && WireCodec<typename AskedWire::backward>;
+    static constexpr bool knows_device = detail::is_one_of<AskedDevice, Host, Cuda>;
+
+  public:
+    // What is rejected below becomes a default here, so that it is one error.
+    using sharding = std::conditional_t<knows_sharding, AskedSharding, Row>;
     using collective = typename detail::AxisValue<detail::IsCollective, Collective<Flat>, Policies...>::type;
-    using rule = typename detail::AxisValue<detail::IsOptimizer, Optimizer<RowwiseAdagrad<>>, Policies...>::type;
-    using pooling = typename detail::AxisValue<detail::IsPooling, Pooling<Sum>, Policies...>::type;
-    using order = typename detail::AxisValue<detail::IsOrder, Order<Tree>, Policies...>::type;
-    using wire = typename detail::AxisValue<detail::IsWire, Wire<Fp32>, Policies...>::type;
-    using device = typename detail::AxisValue<detail::IsDevice, Device<Host>, Policies...>::type;
+    using rule = std::conditional_t<knows_rule, AskedRule, RowwiseAdagrad<>>;
+    using pooling = std::conditional_t<knows_pooling, AskedPooling, Sum>;
+    using order = std::conditional_t<knows_order, AskedOrder, Tree>;
+    using wire = std::conditional_t<knows_wire, AskedWire, Wire<Fp32>>;
+    using device = std::conditional_t<knows_device, AskedDevice, Host>;
     using element = typename detail::AxisValue<detail::IsElement, Element<float>, Policies...>::type;
 
   private:
@@ -68,6 +87,22 @@ struct LayerPolicies {
     static constexpr bool any_replicated = boost::mp11::mp_any_of<shardings, IsReplicated>::value;
     static constexpr bool all_replicated = boost::mp11::mp_all_of<shardings, IsReplicated>::value;
 
+    // Assertions come last: Clang does not see the members behind one that fails.
+    static_assert(
+        (detail::IsPolicy<Policies>::value && ...),
+        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
+        "Device<>, Element<>");
+    static_assert(one_each, "an embedding layer takes at most one policy of each axis");
+    static_assert(knows_sharding,
+                  "Sharding<> takes Row, Col, Table, DP, a ShardingPolicy of your own, or Mixed<> of several of them, "
+                  "each once");
+    static_assert(SparseOptimizer<AskedRule>,
+                  "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, or a struct of your own "
+                  "with all that optimizer/optimizer.hpp asks for");
+    static_assert(knows_pooling, "Pooling<> takes Sum, Mean or None");
+    static_assert(knows_order, "Order<> takes Tree or Sample");
+    static_assert(knows_wire, "Wire<> takes Fp32, Bf16 or a WireCodec of your own");
+    static_assert(knows_device, "Device<> takes Host or Cuda");
     static_assert(std::is_same_v<collective, Flat>, "Collective<> takes Flat in this version");
     static_assert(std::is_same_v<device, Host>,
                   "Device<Cuda> needs a communicator for device memory: use Device<Host>, or the kernels of "

@@ -24,8 +24,9 @@ template <class S>
 struct Sharding {
     using type = S;
 };
-/// Several policies in one layer; each table names its own in TableConfig::sharding. Their flushes leave together.
-template <ShardingPolicy... S>
+/// Several ShardingPolicies in one layer; each table names its own in TableConfig::sharding. Their flushes leave
+/// together.
+template <class... S>
 struct Mixed {
     static constexpr const char* name = "mixed";
 };
@@ -40,8 +41,8 @@ struct Flat {
     static constexpr const char* name = "flat";
 };
 
-/// How rows learn.
-template <SparseOptimizer Rule>
+/// How rows learn: a SparseOptimizer.
+template <class Rule>
 struct Optimizer {
     using type = Rule;
 };
@@ -118,11 +119,24 @@ template <class P>
 using IsPolicy = std::disjunction<IsSharding<P>, IsCollective<P>, IsOptimizer<P>, IsPooling<P>, IsOrder<P>, IsWire<P>,
                                   IsDevice<P>, IsElement<P>>;
 
+/// True when at most one of `Policies` is a value of the axis recognised by `Is`.
+template <template <class> class Is, class... Policies>
+inline constexpr bool at_most_one = (int{Is<Policies>::value} + ... + 0) <= 1;
+
+/// True for what Sharding<> takes.
+template <class S>
+inline constexpr bool is_sharding = ShardingPolicy<S>;
+template <class... S>
+inline constexpr bool is_sharding<Mixed<S...>> =
+    sizeof...(S) > 0 && (ShardingPolicy<S> && ...) && boost::mp11::mp_is_set<boost::mp11::mp_list<S...>>::value;
+
+template <class T, class... Known>
+inline constexpr bool is_one_of = (std::is_same_v<T, Known> || ...);
+
 /// The value that `Policies` give to the axis recognised by `Is`; `Default` when they say nothing.
 template <template <class> class Is, class Default, class... Policies>
 struct AxisValue {
     using found = boost::mp11::mp_copy_if<boost::mp11::mp_list<Policies...>, Is>;
-    static_assert(boost::mp11::mp_size<found>::value <= 1, "an embedding layer takes at most one policy of each axis");
     using type = typename boost::mp11::mp_front<boost::mp11::mp_push_back<found, Default>>::type;
 };
 

@@ -292,11 +292,27 @@ using ScatterRows = detail::RowExchangeStep<G, Wire, false>;
 template <class G, class Wire = Fp32>
 using GatherRows = detail::RowExchangeStep<G, Wire, true>;
 
-/// The levels of the tree under a group: what the adjoint of Replicate<G> goes up and down again.
+namespace detail {
+
+template <class G>
+inline constexpr bool is_tree_group =
+    std::is_same_v<G, World> || std::is_same_v<G, OneHost> || std::is_same_v<G, Peers>;
+
+/// A function, since Clang takes no member of a class in which an assertion fails.
+template <class G>
+constexpr bool check_tree_group() {
+    static_assert(is_tree_group<G>,
+                  "rows are reduced over World, OneHost or Peers: sums over any other group are no level of the tree");
+    return true;
+}
+
+}  // namespace detail
+
+/// The levels of the tree under a group: what the adjoint of Replicate<G> goes up and down again. None where the group
+/// is no union of levels.
 template <class G, class Wire>
 struct ReduceRows {
-    static_assert(std::is_same_v<G, World> || std::is_same_v<G, OneHost> || std::is_same_v<G, Peers>,
-                  "rows are reduced over World, OneHost or Peers: sums over any other group are no level of the tree");
+    using type = std::enable_if_t<detail::check_tree_group<G>(), Plan<>>;
 };
 template <class Wire>
 struct ReduceRows<World, Wire> {
@@ -318,8 +334,10 @@ template <class G>
 constexpr const char* group_name() {
     if constexpr (std::is_same_v<G, World>) {
         return "World";
-    } else {
+    } else if constexpr (is_tree_group<G>) {
         return Level<G>::name;
+    } else {
+        return "";
     }
 }
 

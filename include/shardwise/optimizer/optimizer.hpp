@@ -3,8 +3,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "shardwise/core/config.hpp"
 
@@ -18,6 +20,18 @@ struct UpdateStep {
     float learning_rate = 0.0F;
     std::int64_t step = 1;  ///< the layer's steps so far, this one included
 };
+
+namespace detail {
+
+/// Whether `element` takes what the row shares, a weight, its gradient and as many floats as there are slots.
+template <class O, std::size_t... Slot>
+constexpr bool takes_slots(std::index_sequence<Slot...>) {
+    return requires(const O& rule, const typename O::Row& row, float& weight, float gradient, float* slots) {
+        rule.element(row, weight, gradient, slots[Slot]...);
+    };
+}
+
+}  // namespace detail
 
 /// A rule that updates the touched rows of a table. It keeps `row_slots` floats a row and `element_slots` floats an
 /// element, all zero at first, and has
@@ -34,6 +48,7 @@ concept SparseOptimizer = requires(const O& rule, const UpdateStep& step, float*
     { O::element_slots } -> std::convertible_to<int>;
     { O::needs_row_norm } -> std::convertible_to<bool>;
     { rule.row(step, state, norm, dim) } -> std::same_as<typename O::Row>;
+    requires detail::takes_slots<O>(std::make_index_sequence<static_cast<std::size_t>(O::element_slots)>{});
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -18,20 +18,25 @@ namespace detail {
 
 /// Stands before the first step of a plan.
 struct Start {};
+/// The form of the lanes after a step that does not fit: everything follows it, so that there is one error.
+struct Misfit {};
 
 template <class S, class Form>
 using OutOf = typename S::template Out<Form>;
 
-/// `Next` follows `Previous` on lanes of form `Form`. Where it cannot, this is the one error; the check goes on with
-/// the old form, so that no other follows.
+/// `Next` follows `Previous` on lanes of form `Form`. Where it cannot, this is the one error.
 template <class Previous, class Next, class Form>
 struct StepFollows {
     static constexpr bool fits = boost::mp11::mp_valid<OutOf, Next, Form>::value;
+    using type = boost::mp11::mp_eval_or<Misfit, OutOf, Next, Form>;
     static_assert(
         fits,
         "this step cannot follow the one before it: it does not take lanes of this form (see 'StepFollows<previous "
         "step, this step, form of the lanes>' above)");
-    using type = boost::mp11::mp_eval_or<Form, OutOf, Next, Form>;
+};
+template <class Previous, class Next>
+struct StepFollows<Previous, Next, Misfit> {
+    using type = Misfit;
 };
 
 template <class Previous, class Form, class... Steps>
@@ -53,10 +58,13 @@ struct CheckPlan<Form, Plan<Steps...>> {
 /// All branches start from one form and end in one form.
 template <class Previous, class Form, class First, class... Others, class... Rest>
 struct CheckSteps<Previous, Form, Together<First, Others...>, Rest...> {
-    using out = typename CheckPlan<Form, First>::type;
-    static_assert((std::is_same_v<out, typename CheckPlan<Form, Others>::type> && ...),
-                  "plans that run together end in lanes of one form");
-    using type = typename CheckSteps<Together<First, Others...>, out, Rest...>::type;
+    using outs = boost::mp11::mp_list<typename CheckPlan<Form, First>::type, typename CheckPlan<Form, Others>::type...>;
+    using out = boost::mp11::mp_front<outs>;
+    static constexpr bool misfit = boost::mp11::mp_contains<outs, Misfit>::value;
+    static constexpr bool one_form = boost::mp11::mp_apply<boost::mp11::mp_same, outs>::value;
+    using type =
+        typename CheckSteps<Together<First, Others...>, std::conditional_t<one_form, out, Misfit>, Rest...>::type;
+    static_assert(misfit || one_form, "plans that run together end in lanes of one form");
 };
 
 }  // namespace detail

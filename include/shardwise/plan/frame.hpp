@@ -30,6 +30,16 @@ using TapeSteps =
     boost::mp11::mp_copy_if<boost::mp11::mp_rename<boost::mp11::mp_append<P, Adjoint<P>>, boost::mp11::mp_list>,
                             KeepsTapeQ>;
 
+/// A function, since Clang takes no member of a class in which an assertion fails.
+template <class P>
+constexpr bool check_tapes() {
+    static_assert(
+        boost::mp11::mp_is_set<TapeSteps<P>>::value,
+        "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second one a "
+        "tag of its own");
+    return true;
+}
+
 template <class S>
 struct Slot {
     typename S::Tape tape;
@@ -45,10 +55,7 @@ struct Slots<boost::mp11::mp_list<Steps...>> : Slot<Steps>... {};
 /// Lanes and tapes of a flight through P, allocated once and used again for flight after flight.
 template <class Lanes, class P>
 struct Frame : detail::Slots<boost::mp11::mp_unique<detail::TapeSteps<P>>> {
-    static_assert(
-        boost::mp11::mp_is_set<detail::TapeSteps<P>>::value,
-        "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second "
-        "one a tag of its own");
+    using PlanType = std::enable_if_t<detail::check_tapes<P>(), P>;
     template <class Branch>
     using FrameOf = Frame<Lanes, Branch>;
 
