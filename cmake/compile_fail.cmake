@@ -4,7 +4,8 @@
 # cmake -D PARAMETERS=<file> -P compile_fail.cmake
 #
 # A compile-fail source holds a program that compiles and, under `#ifdef SHARDWISE_EXPECT_FAIL`, what must not. Each
-# line `// EXPECT: <sentence>` is text that the compiler must print. The test passes when
+# line `// EXPECT: <sentence>` is text that the compiler must print, and `// EXPECT_LINE: <word> <word>...` words that
+# one line of its output must have in this order. The test passes when
 #   (a) without the macro the source compiles,
 #   (b) with it the compiler's exit status is not zero,
 #   (c) every expected sentence stands in the output,
@@ -38,6 +39,15 @@ foreach(line IN LISTS expectations)
     string(FIND "${output}" "${sentence}" position)
     if(position EQUAL -1)
         message(FATAL_ERROR "expected the compiler to print\n  ${sentence}\nbut it printed\n${output}")
+    endif()
+endforeach()
+
+file(STRINGS ${SOURCE} lines REGEX "// EXPECT_LINE: ")
+foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*// EXPECT_LINE: " "" words "${line}")
+    string(REPLACE " " "[^\n]*" pattern "${words}")
+    if(NOT output MATCHES "${pattern}")
+        message(FATAL_ERROR "expected one line with\n  ${words}\nbut the compiler printed\n${output}")
     endif()
 endforeach()
 

@@ -1,0 +1,19 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: plans that run together end in lanes of one form
+#include "shardwise/embedding/plans.hpp"
+#include "shardwise/sharding/dp.hpp"
+
+namespace sw = shardwise;
+
+using Complete = sw::Plan<sw::Split<sw::DP, sw::Sum>, sw::Lookup<sw::Sum>, sw::Join<sw::DP, sw::Sum>>;
+#ifndef SHARDWISE_EXPECT_FAIL
+using Other = Complete;
+#else
+using Other = sw::Plan<sw::Split<sw::DP, sw::Sum>, sw::Lookup<sw::Sum>>;
+#endif
+
+int main() {
+    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, sw::Plan<sw::Together<Complete, Other>>>));
+}

@@ -1,0 +1,21 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A step that does not fit in the middle of a plan: the steps behind it add no errors of their own.
+// EXPECT: this step cannot follow the one before it: it does not take lanes of this form
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds ExchangeVectors<shardwise:: OwnedIds<false>
+#include "shardwise/embedding/plans.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+using Middle = sw::Plan<sw::Lookup<sw::Mean>>;
+#else
+using Middle = sw::Plan<>;
+#endif
+using Line = sw::Splice<sw::Plan<sw::Split<sw::Row, sw::Mean>, sw::ExchangeIds>, Middle,
+                        sw::Plan<sw::ExchangeVectors<sw::Fp32, sw::Bf16, sw::Mean>, sw::Join<sw::Row, sw::Mean>>>;
+
+int main() {
+    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+}

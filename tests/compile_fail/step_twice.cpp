@@ -1,0 +1,23 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: a step that keeps a tape may stand only once in a plan, since tapes are found by type
+#include "shardwise/embedding/plans.hpp"
+#include "shardwise/plan/frame.hpp"
+#include "shardwise/plan/program.hpp"
+
+namespace sw = shardwise;
+
+template <int Tag>
+using Numbered = sw::Lookup<std::conditional_t<Tag == 0, sw::Sum, sw::Mean>>;
+#ifndef SHARDWISE_EXPECT_FAIL
+using Line = sw::Plan<Numbered<0>, Numbered<1>>;
+#else
+using Line = sw::Plan<Numbered<0>, Numbered<0>>;
+#endif
+
+int main() {
+    const sw::Program program = sw::make_program<sw::EmbeddingDomain, Line>();
+    sw::Frame<sw::Lanes, Line> frame;
+    return static_cast<int>(program.forward + frame.lanes.ids.size());
+}

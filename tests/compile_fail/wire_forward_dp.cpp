@@ -1,0 +1,24 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: the forward wire has no effect where all rows are replicated
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/sharding/dp.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Wire<sw::Fp32, sw::Bf16>>;
+#else
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Wire<sw::Bf16>>;
+#endif
+
+int main() {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "a", .rows = 4, .dim = 2, .features = {}, .sharding = "row"}}};
+        static_cast<void>(layer.forward(sw::JaggedView<std::int64_t>{}));
+        layer.backward({});
+    });
+}
