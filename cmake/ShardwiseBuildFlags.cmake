@@ -8,6 +8,9 @@ set(SHARDWISE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-
 
 add_library(shardwise_build_flags INTERFACE)
 set(cxx_flags ${SHARDWISE_WARNINGS} -fno-math-errno)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND cxx_flags -Wno-restrict)  # false alarms for "text" + std::to_string(n) at -O3 (GCC bug 105329)
+endif()
 if(SHARDWISE_NATIVE)
     list(APPEND cxx_flags -march=native)
 endif()
