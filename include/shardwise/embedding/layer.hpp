@@ -266,7 +266,7 @@ class EmbeddingLayer {
     }
 
     /// Every shard that lives on this rank. Not collective.
-    /// `use(ShardView, row)`: row(local) is the table's row in the shard's row `local`.
+    /// `use(ShardView, row)`: row(local) is the table's row in the shard's row `local`; it may be kept.
     template <class Use>
     void for_each_shard(Use use) {
         std::size_t branch = 0;
@@ -284,8 +284,8 @@ class EmbeddingLayer {
                               .weights = shard.weights.data(),
                               .element_state = shard.element_state.data(),
                               .row_state = shard.row_state.data()},
-                    [&](std::int64_t local) {
-                        return S::row({.shard = shard.shard, .local = local}, shards, shard.table);
+                    [shards, number = shard.shard, t = shard.table](std::int64_t local) {
+                        return S::row({.shard = number, .local = local}, shards, t);
                     });
             }
             ++branch;
