@@ -33,9 +33,9 @@ class MatrixView {
     [[nodiscard]] constexpr std::int64_t stride() const noexcept { return stride_; }
     [[nodiscard]] constexpr T* row(std::int64_t i) const noexcept { return data_ + i * stride_; }
     [[nodiscard]] constexpr T& operator()(std::int64_t i, std::int64_t j) const noexcept { return row(i)[j]; }
-    /// Columns [first, first + count) of every row.
+    /// Columns [first, first + count) of every row; a matrix without rows may have no memory.
     [[nodiscard]] constexpr MatrixView columns_from(std::int64_t first, std::int64_t count) const noexcept {
-        return {data_ + first, rows_, count, stride_};
+        return {data_ == nullptr ? nullptr : data_ + first, rows_, count, stride_};
     }
     /// Rows [first, first + count).
     [[nodiscard]] constexpr MatrixView rows_from(std::int64_t first, std::int64_t count) const noexcept {
