@@ -1,5 +1,55 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-
-// Everything that needs nothing but a C++20 compiler and Boost.MP11. Backends have headers of their own.
 #pragma once
+
+/// \file
+/// Everything that needs no backend: embedding layers, their policies and plans, collectives, metrics. Communicators
+/// are chosen by including them: comm/thread_world.hpp, comm/mpi.hpp. Dense layers, readers and checkpoints have tiers
+/// of their own.
+
+#include "shardwise/comm/all_reduce.hpp"
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/communicator.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/comm/counting.hpp"
+#include "shardwise/comm/traffic.hpp"
+#include "shardwise/comm/wire.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/bytes.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/device.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/jagged.hpp"
+#include "shardwise/core/matrix.hpp"
+#include "shardwise/core/source_location.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/policies.hpp"
+#include "shardwise/embedding/pooling.hpp"
+#include "shardwise/metrics/auc.hpp"
+#include "shardwise/metrics/binary.hpp"
+#include "shardwise/metrics/streaming_auc.hpp"
+#include "shardwise/metrics/throughput.hpp"
+#include "shardwise/optimizer/adagrad.hpp"
+#include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/learning_rate.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+#include "shardwise/optimizer/rowwise_adagrad.hpp"
+#include "shardwise/optimizer/sgd.hpp"
+#include "shardwise/optimizer/sum_of_squares.hpp"
+#include "shardwise/plan/check.hpp"
+#include "shardwise/plan/cost.hpp"
+#include "shardwise/plan/describe.hpp"
+#include "shardwise/plan/flight.hpp"
+#include "shardwise/plan/frame.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/plan/trace.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/policy.hpp"
+#include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
+#include "shardwise/topology/groups.hpp"
+#include "shardwise/topology/topology.hpp"

@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
     using namespace shardwise;
     const std::string scenario = argc > 1 ? argv[1] : "";
     try {
-        ThreadWorld world{{.topology = Topology::of(4, 2), .deadline = failing::deadline(scenario)}};
+        ThreadWorld world{{.topology = Topology::of(4, 2),
+                           .deadline = failing::deadline(scenario),
+                           .grace = std::chrono::seconds{4}}};
         world.run([&](ThreadCommunicator& comm) { failing::act(comm, scenario); });
     } catch (const Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -31,6 +31,8 @@ struct ThreadWorldOptions {
     Topology topology;
     /// How long a wait may last before it ends with the report of who waits for whom.
     std::chrono::milliseconds deadline = std::chrono::minutes{5};
+    /// How long after a failure a thread that does not end may go on before it ends the process.
+    std::chrono::milliseconds grace = std::chrono::seconds{10};
 };
 
 namespace detail {
@@ -252,10 +254,14 @@ class ThreadCommunicator {
             ended(m.to);
     }
 
-    /// Copies what has arrived; forgets what is done; true when nothing is left. Unlocks while it copies.
+    /// Copies what has arrived, for every flush: a peer may wait for another one than this rank. Then forgets what is
+    /// done of this one; true when nothing is left. Unlocks while it copies.
     bool progress(Operation& op, std::unique_lock<std::mutex>& lock) {
         throw_if_poisoned();
-        while (copy_arrived(op, lock)) {
+        for (bool copied = true; copied;) {
+            copied = false;
+            for (Operation& each : operations_)
+                if (each.active && copy_arrived(each, lock)) copied = true;
         }
         std::erase_if(op.out, [&](const Out& m) { return state_->box(rank_, m.to).taken(m.number); });
         if (!op.in.empty() || !op.out.empty()) return false;
@@ -337,7 +343,7 @@ class ThreadWorld {
 
     /// Runs `body(ThreadCommunicator&)` on every rank, each on a thread of its own, and waits for all of them.
     /// When a rank throws, the waits of the others end with PeerFailed, and `run` rethrows the first rank's exception.
-    /// A thread that is still stuck 10 seconds later ends the process with a report and status 3.
+    /// A thread that is still stuck after the grace time ends the process with a report and status 3.
     template <class Body>
     void run(Body body) {
         const int ranks = topology().ranks();
@@ -375,9 +381,10 @@ class ThreadWorld {
         {
             std::unique_lock lock{state_.mutex};
             state_.world_changed.wait(lock, [&] { return running == 0 || state_.poisoned; });
-            if (!state_.world_changed.wait_for(lock, std::chrono::seconds{10}, [&] { return running == 0; })) {
-                std::fprintf(stderr, "shardwise: rank %d failed (%s), and 10 s later some ranks have not ended:\n%s",
-                             state_.culprit, state_.reason.c_str(), state_.report().c_str());
+            if (!state_.world_changed.wait_for(lock, state_.options.grace, [&] { return running == 0; })) {
+                std::fprintf(stderr, "shardwise: rank %d failed (%s), and %lld ms later some ranks have not ended:\n%s",
+                             state_.culprit, state_.reason.c_str(),
+                             static_cast<long long>(state_.options.grace.count()), state_.report().c_str());
                 std::fflush(stderr);
                 std::_Exit(3);
             }
