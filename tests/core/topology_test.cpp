@@ -1,0 +1,146 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "shardwise/topology/topology.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "shardwise/topology/groups.hpp"
+
+namespace shardwise_test {
+namespace {
+
+using shardwise::BadInput;
+using shardwise::Hosts;
+using shardwise::OneHost;
+using shardwise::Peers;
+using shardwise::PeersOf;
+using shardwise::Tier;
+using shardwise::Topology;
+using shardwise::World;
+
+std::string complaint(int ranks, int hosts) {
+    try {
+        static_cast<void>(Topology::of(ranks, hosts));
+    } catch (const BadInput& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(TopologyTest, OfDealsRanksOverHosts) {
+    EXPECT_EQ(Topology::of(6, 2), (Topology{.hosts = 2, .ranks_per_host = 3}));
+    EXPECT_EQ(Topology::of(1, 1), (Topology{.hosts = 1, .ranks_per_host = 1}));
+    EXPECT_EQ(Topology::of(4, 4), (Topology{.hosts = 4, .ranks_per_host = 1}));
+}
+
+TEST(TopologyTest, OfNamesWhatDoesNotFit) {
+    EXPECT_EQ(complaint(0, 1), "0 ranks: at least one is needed");
+    EXPECT_EQ(complaint(-3, 1), "-3 ranks: at least one is needed");
+    EXPECT_EQ(complaint(4, 0), "0 hosts: at least one is needed");
+    EXPECT_EQ(complaint(2, 3), "3 hosts for 2 ranks: give at most as many hosts as ranks");
+    EXPECT_EQ(complaint(6, 4), "4 hosts do not divide 6 ranks: every host has equally many ranks");
+}
+
+TEST(TopologyTest, RanksAreNumberedHostByHost) {
+    const Topology t{.hosts = 3, .ranks_per_host = 4};
+    for (int rank = 0; rank < t.ranks(); ++rank) {
+        EXPECT_EQ(t.rank_of(t.host_of(rank), t.local_of(rank)), rank);
+        EXPECT_EQ(t.tier(rank, rank), Tier::self);
+    }
+    EXPECT_EQ(t.host_of(7), 1);
+    EXPECT_EQ(t.local_of(7), 3);
+    EXPECT_EQ(t.tier(4, 7), Tier::host);
+    EXPECT_EQ(t.tier(3, 4), Tier::cross_host);
+}
+
+/// A topology on which Hosts<1>, Hosts<2> and Hosts<3> all make sense.
+Topology any_topology() {
+    return {.hosts = 6 * *rc::gen::inRange(1, 4), .ranks_per_host = *rc::gen::inRange(1, 6)};
+}
+
+/// A group of every rank: members ascending, the rank itself among them, the same for all members; together they cover
+/// every rank once.
+template <class G>
+void check_partition(const Topology& t) {
+    static_assert(shardwise::Group<G>);
+    std::set<std::vector<int>> groups;
+    for (int me = 0; me < t.ranks(); ++me) {
+        std::vector<int> members;
+        for (int index = 0; index < G::size(t); ++index) {
+            members.push_back(G::member(t, me, index));
+            RC_ASSERT(G::index(t, members.back()) == index);
+        }
+        RC_ASSERT(std::is_sorted(members.begin(), members.end()));
+        RC_ASSERT(std::adjacent_find(members.begin(), members.end()) == members.end());
+        RC_ASSERT(G::member(t, me, G::index(t, me)) == me);
+        for (const int member : members)
+            RC_ASSERT(G::member(t, member, 0) == members.front());
+        groups.insert(members);
+        for (int source = 0; source < t.ranks(); ++source)  // one hop stays in the group
+            RC_ASSERT(std::count(members.begin(), members.end(), G::toward(t, me, source)) == 1);
+    }
+    std::vector<int> all;
+    for (const auto& group : groups)
+        all.insert(all.end(), group.begin(), group.end());
+    std::sort(all.begin(), all.end());
+    RC_ASSERT(static_cast<int>(all.size()) == t.ranks());
+    for (int rank = 0; rank < t.ranks(); ++rank)
+        RC_ASSERT(all[static_cast<std::size_t>(rank)] == rank);
+}
+
+RC_GTEST_PROP(Groups, PartitionTheRanks, ()) {
+    const Topology t = any_topology();
+    check_partition<World>(t);
+    check_partition<Hosts<1>>(t);
+    check_partition<Hosts<2>>(t);
+    check_partition<Hosts<3>>(t);
+    check_partition<PeersOf<Hosts<1>>>(t);
+    check_partition<PeersOf<Hosts<2>>>(t);
+    check_partition<PeersOf<Hosts<3>>>(t);
+    check_partition<PeersOf<World>>(t);
+}
+
+/// From any rank to any source: first inside the tower, then across the towers.
+template <class Tower>
+void check_way_home(const Topology& t) {
+    for (int me = 0; me < t.ranks(); ++me) {
+        for (int source = 0; source < t.ranks(); ++source) {
+            const int relay = Tower::toward(t, me, source);
+            RC_ASSERT(PeersOf<Tower>::toward(t, relay, source) == source);
+            const int peer = PeersOf<Tower>::toward(t, me, source);  // the other way round
+            RC_ASSERT(Tower::toward(t, peer, source) == source);
+            RC_ASSERT(World::toward(t, me, source) == source);
+        }
+    }
+}
+
+RC_GTEST_PROP(Groups, TwoHopsLeadHome, ()) {
+    const Topology t = any_topology();
+    check_way_home<Hosts<1>>(t);
+    check_way_home<Hosts<2>>(t);
+    check_way_home<Hosts<3>>(t);
+}
+
+TEST(Groups, AHostIsInsideAndPeersAreAcross) {
+    const Topology t{.hosts = 4, .ranks_per_host = 3};
+    for (int me = 0; me < t.ranks(); ++me) {
+        for (int index = 0; index < OneHost::size(t); ++index)
+            EXPECT_EQ(t.host_of(OneHost::member(t, me, index)), t.host_of(me));
+        EXPECT_EQ(Peers::size(t), 4);
+        for (int index = 0; index < Peers::size(t); ++index)
+            EXPECT_EQ(t.local_of(Peers::member(t, me, index)), t.local_of(me));
+    }
+    EXPECT_EQ(Hosts<2>::member(t, 7, 0), 6);  // hosts 2 and 3
+    EXPECT_EQ(Hosts<2>::size(t), 6);
+    EXPECT_EQ(PeersOf<Hosts<2>>::member(t, 7, 0), 1);
+}
+
+}  // namespace
+}  // namespace shardwise_test

@@ -1,0 +1,115 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "shardwise/sharding/placement.hpp"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
+
+namespace shardwise_test {
+namespace {
+
+using shardwise::BadInput;
+using shardwise::Placement;
+using shardwise::TableConfig;
+using shardwise::Topology;
+
+constexpr Topology topology{.hosts = 2, .ranks_per_host = 2};
+
+std::vector<TableConfig> tables() {
+    return {{.name = "a", .rows = 10, .dim = 3, .features = {}, .sharding = ""},
+            {.name = "b", .rows = 7, .dim = 8, .features = {"x", "y"}, .sharding = ""},
+            {.name = "c", .rows = 2, .dim = 1, .features = {}, .sharding = ""}};
+}
+
+/// Every (feature, shard) pair has one number and one owner (or all of them).
+template <class S>
+void check_blocks(const std::vector<int>& chosen) {
+    const Placement placement = shardwise::place_tables<S>(topology, tables(), chosen);
+    EXPECT_EQ(placement.tables.size(), chosen.size());
+    std::set<int> numbers;
+    std::multiset<std::pair<int, int>> seen;
+    for (int rank = 0; rank < topology.ranks(); ++rank) {
+        int before = -1;
+        for (const auto& block : placement.owned[static_cast<std::size_t>(rank)]) {
+            const int number = placement.block_index(block.feature, block.shard);
+            EXPECT_GT(number, before);  // by feature, then shard
+            before = number;
+            numbers.insert(number);
+            seen.emplace(block.feature, block.shard);
+            EXPECT_TRUE(S::replicated || placement.shard(block).owner == rank);
+        }
+    }
+    EXPECT_EQ(static_cast<int>(numbers.size()), placement.blocks);
+    EXPECT_EQ(*numbers.begin(), 0);
+    EXPECT_EQ(*numbers.rbegin(), placement.blocks - 1);
+    EXPECT_EQ(static_cast<int>(seen.size()), placement.blocks * (S::replicated ? topology.ranks() : 1));
+    for (const auto& feature : placement.features) {
+        const auto& table = placement.tables[static_cast<std::size_t>(feature.table)];
+        std::int64_t rows = 0;
+        int columns = 0;
+        for (const auto& shard : table.shards) {
+            rows += shard.rows;
+            columns += shard.columns.count;
+        }
+        const auto shards = static_cast<std::int64_t>(table.shards.size());
+        EXPECT_EQ(rows, table.rows * (S::splits == shardwise::Splits::columns ? shards : 1));
+        EXPECT_EQ(columns, table.dim * (S::splits == shardwise::Splits::rows ? topology.ranks() : 1));
+    }
+}
+
+TEST(PlaceTables, NumbersEveryBlockOnce) {
+    for (const std::vector<int>& chosen : std::vector<std::vector<int>>{{0, 1, 2}, {1}, {2, 0}}) {
+        check_blocks<shardwise::Row>(chosen);
+        check_blocks<shardwise::Col>(chosen);
+        check_blocks<shardwise::Table>(chosen);
+        check_blocks<shardwise::DP>(chosen);
+    }
+}
+
+TEST(PlaceTables, FeaturesKeepTheirNumbersInTheLayer) {
+    const Placement placement = shardwise::place_tables<shardwise::Table>(topology, tables(), {1, 2});
+    ASSERT_EQ(placement.features.size(), 3U);
+    EXPECT_EQ(placement.features[0].name, "x");
+    EXPECT_EQ(placement.features[0].feature, 1);
+    EXPECT_EQ(placement.features[1].name, "y");
+    EXPECT_EQ(placement.features[1].table, 0);
+    EXPECT_EQ(placement.features[2].name, "c");
+    EXPECT_EQ(placement.features[2].feature, 3);
+    EXPECT_EQ(placement.tables[1].table, 2);
+}
+
+std::string complaint(const TableConfig& table, const Topology& on = topology) {
+    try {
+        static_cast<void>(shardwise::place_tables<shardwise::Row>(on, {table}, {0}));
+    } catch (const BadInput& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(PlaceTables, NamesWhatMakesNoSense) {
+    EXPECT_EQ(complaint({.name = "t", .rows = 0, .dim = 1, .features = {}, .sharding = ""}),
+              "table 't' has 0 rows: give it at least one");
+    EXPECT_EQ(complaint({.name = "t", .rows = 1, .dim = 0, .features = {}, .sharding = ""}),
+              "table 't' has dimension 0: give it at least 1");
+    const std::int64_t limit = 4294967295;
+    EXPECT_EQ(complaint({.name = "t", .rows = limit + 1, .dim = 1, .features = {}, .sharding = ""}, Topology{}),
+              "table 't': shard 0 has 4294967296 rows, and a shard holds at most 4294967295: split it by row over more "
+              "ranks");
+    EXPECT_EQ(complaint({.name = "t", .rows = limit, .dim = 1, .features = {}, .sharding = ""}, Topology{}), "");
+    EXPECT_EQ(complaint({.name = "t", .rows = 4 * limit, .dim = 1, .features = {}, .sharding = ""}), "");
+}
+
+}  // namespace
+}  // namespace shardwise_test
