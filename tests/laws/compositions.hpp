@@ -37,7 +37,8 @@ class AnyLayer {
     virtual void poll() = 0;                     ///< progress on every flight
     virtual Matrices forward() = 0;              ///< of the oldest flight that was not looked up
     virtual void backward(const Matrices& gradient) = 0;
-    virtual sw::LayerCost predict(const std::vector<Batch>& batches) = 0;
+    virtual sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally) = 0;
+    virtual std::int64_t predict_static_bytes(int rank) = 0;
     virtual void for_each_shard(
         const std::function<void(const sw::ShardView&, const std::function<std::int64_t(std::int64_t)>&)>& use) = 0;
     virtual sw::MemoryAccount& memory() = 0;

@@ -65,22 +65,23 @@ class Holder final : public AnyLayer {
             layer_.backward(std::move(flight), gradient);
         }
     }
-    sw::LayerCost predict(const std::vector<Batch>& batches) override {
+    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally) override {
         if (batches.at(0).wide) {
             std::vector<sw::JaggedView<std::int64_t>> views;
             for (const Batch& batch : batches)
                 views.push_back(batch.wide_view);
-            return layer_.predict_cost(views);
+            return layer_.predict_cost(views, &tally);
         }
         std::vector<sw::JaggedView<std::int32_t>> views;
         for (const Batch& batch : batches)
             views.push_back(batch.narrow_view);
-        return layer_.predict_cost(views);
+        return layer_.predict_cost(views, &tally);
     }
     void for_each_shard(const std::function<void(const sw::ShardView&,
                                                  const std::function<std::int64_t(std::int64_t)>&)>& use) override {
         layer_.for_each_shard([&](const sw::ShardView& shard, const auto& row) { use(shard, row); });
     }
+    std::int64_t predict_static_bytes(int rank) override { return layer_.predict_static_bytes(rank); }
     sw::MemoryAccount& memory() override { return layer_.memory(); }
 
   private:

@@ -44,6 +44,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     Dice progress{c.seed * 977 + me};
 
     sw::TrafficMatrix predicted{c.topology};
+    std::vector<sw::MemoryTally> tallies(static_cast<std::size_t>(c.ahead) + 1);  // flights are used in turn
     int started = 0;
     const auto start_until = [&](int end) {
         for (; started < std::min(end, c.steps); ++started) {
@@ -57,7 +58,8 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         std::vector<Batch> views;
         for (const RankBatch& batch : ranks)
             views.push_back(batch.view(c, scenario.features()));
-        const sw::LayerCost cost = layer->predict(views);
+        const sw::LayerCost cost =
+            layer->predict(views, tallies[static_cast<std::size_t>(step % (std::min(c.ahead, c.steps - 1) + 1))]);
         predicted += cost.forward;
         predicted += cost.backward;
 
@@ -110,6 +112,17 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         }
     });
 
+    std::int64_t dynamic = 0;
+    for (const sw::MemoryTally& tally : tallies)
+        dynamic += tally.bytes();
+    const auto expect_bytes = [&](const char* what, std::int64_t measured, std::int64_t foreseen) {
+        if (measured != foreseen)
+            throw Broken{where + ": " + what + " memory of " + std::to_string(measured) + " bytes, predicted " +
+                         std::to_string(foreseen)};
+    };
+    expect_bytes("static", layer->memory().static_bytes(), layer->predict_static_bytes(comm.rank()));
+    expect_bytes("dynamic", layer->memory().dynamic_bytes(), dynamic);
+    expect_bytes("peak", layer->memory().peak_bytes(), layer->predict_static_bytes(comm.rank()) + dynamic);
     for (int to = 0; to < c.topology.ranks(); ++to) {
         const sw::TierTraffic& moved = comm.sent().at(comm.rank(), to);
         const sw::TierTraffic& foreseen = predicted.at(comm.rank(), to);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +35,46 @@ struct EmbeddingCost {
 
     [[nodiscard]] const Topology& topology() const noexcept { return placement->topology; }
     [[nodiscard]] int ranks() const noexcept { return placement->topology.ranks(); }
+    /// Calls use(key, table, dim) for every shard on `rank`, in the store's order; the shard's touched rows are
+    /// touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.
+    template <class Use>
+    void for_shards(int rank, Use use) const {
+        for (std::size_t t = 0; t < placement->tables.size(); ++t) {
+            std::size_t key = 0;
+            for (const FeaturePlacement& feature : placement->features) {
+                if (feature.table != static_cast<int>(t)) continue;
+                key = static_cast<std::size_t>(feature.first_block);
+                break;
+            }
+            for (std::size_t s = 0; s < placement->tables[t].shards.size(); ++s) {
+                const ShardPlacement& shard = placement->tables[t].shards[s];
+                if (placement->replicated || shard.owner == rank)
+                    use(key + s, static_cast<int>(t), shard.columns.count);
+            }
+        }
+    }
+    /// Columns of the widest shard on `rank`, 0 without any.
+    [[nodiscard]] int widest(int rank) const {
+        int most = 0;
+        for_shards(rank, [&](std::size_t, int, int dim) { most = std::max(most, dim); });
+        return most;
+    }
+    /// Calls use(source, feature block, dim) for every block of ids that rank `owner` looks up.
+    template <class Use>
+    void for_lookups(int owner, Use use) const {
+        for (int source = 0; source < ranks(); ++source) {
+            if (placement->replicated && source != owner) continue;
+            for (const BlockPlace& place : placement->owned[static_cast<std::size_t>(owner)])
+                use(source, static_cast<std::size_t>(placement->block_index(place.feature, place.shard)),
+                    placement->shard(place).columns.count);
+        }
+    }
+    /// Vectors of a block: one a sample when pooled, one an id otherwise.
+    template <class Pooling>
+    [[nodiscard]] std::int64_t vectors(int source, std::size_t block) const {
+        return Pooling::pooled ? samples(source) : counts[static_cast<std::size_t>(source)][block].ids;
+    }
+
     [[nodiscard]] std::int64_t samples(int rank) const { return (*batches)[static_cast<std::size_t>(rank)].samples(); }
 };
 

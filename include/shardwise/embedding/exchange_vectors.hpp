@@ -162,6 +162,13 @@ struct ExchangeGradients {
         take_until(env, view, env.topology.ranks());
         view.lanes().vectors = view.template tape<ExchangeGradients>().arrived;
     }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        std::int64_t elements = 0;
+        cost.for_lookups(rank, [&](int source, std::size_t block, int dim) {
+            elements += cost.vectors<Pooling>(source, block) * dim;
+        });
+        tally.need(Wire::exact ? 0 : 4 * elements);
+    }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         detail::shape_vectors<Wire, Pooling>(cost, flush, false);
     }
@@ -258,6 +265,14 @@ struct ExchangeVectors {
                 tape.home[static_cast<std::size_t>(view.lanes().placement->block_index(
                     block.head.feature, block.head.shard))] = tape.arrivals.keep(block);
         view.lanes().vectors = tape.home;
+    }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        std::int64_t elements = 0;
+        for (int owner = 0; owner < cost.ranks(); ++owner)
+            cost.for_lookups(owner, [&](int source, std::size_t block, int dim) {
+                if (source == rank) elements += cost.vectors<Pooling>(source, block) * dim;
+            });
+        tally.need(Forward::exact ? 0 : 4 * elements);
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         detail::shape_vectors<Forward, Pooling>(cost, flush, true);

@@ -89,6 +89,17 @@ struct JoinAdjoint {
             }
         }
     }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        std::int64_t elements = 0;
+        const BatchView& batch = (*cost.batches)[static_cast<std::size_t>(rank)];
+        for (int f = 0; f < static_cast<int>(cost.placement->features.size()); ++f) {
+            const int dim = cost.placement->table_of(f).dim;
+            if (Pooling::mean) elements += batch.samples() * dim;
+            if (!Pooling::pooled && S::splits == Splits::rows)
+                elements += batch.values(cost.placement->features[static_cast<std::size_t>(f)].feature) * dim;
+        }
+        tally.need(4 * elements);
+    }
     static void shape(EmbeddingCost&) {}
 
   private:
@@ -190,6 +201,13 @@ struct Join {
             }
             if constexpr (Pooling::mean) divide(split.lengths_of(f), out);
         }
+    }
+    static void memory(const EmbeddingCost& cost, int, MemoryTally& tally) {
+        int widest = 0;
+        if (S::splits == Splits::rows && Pooling::pooled)
+            for (const TablePlacement& table : cost.placement->tables)
+                widest = std::max(widest, table.dim);
+        tally.need(4 * widest);
     }
     static void shape(EmbeddingCost&) {}
 

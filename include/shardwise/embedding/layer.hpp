@@ -232,9 +232,12 @@ class EmbeddingLayer {
     }
 
     /// What a training step on these batches, one a rank, moves. Not collective: a pure function, the same on all
-    /// ranks. \throws BadInput when a batch does not fit the layer
+    /// ranks. With a tally, adds what the step's buffers need on this rank: one tally a flight that is under way at a
+    /// time, over all batches that it carries, says what memory().dynamic_bytes() grows to.
+    /// \throws BadInput when a batch does not fit the layer
     template <class Id>
-    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches) const {
+    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches,
+                                         MemoryTally* tally = nullptr) const {
         std::vector<BatchView> bound(batches.size());
         for (std::size_t i = 0; i < batches.size(); ++i)
             bound[i].bind(batches[i], features_);
@@ -251,7 +254,13 @@ class EmbeddingLayer {
             bind(tree, 0);
         }
         LayerCost cost{.segments = {}, .forward = TrafficMatrix{topology()}, .backward = TrafficMatrix{topology()}};
-        cost.segments = shardwise::predict(program_, 0, program_.segments.size(), topology(), tree);
+        if (tally != nullptr) tally->begin_batch();
+        cost.segments =
+            shardwise::predict(program_, 0, program_.segments.size(), topology(), tree, tally, comm_.rank());
+        if (tally != nullptr) {
+            tally_messages(cost.segments, topology(), comm_.rank(), *tally);
+            tally->need(4 * output_elements(bound[static_cast<std::size_t>(comm_.rank())]));
+        }
         for (const SegmentCost& segment : cost.segments)
             (segment.segment < program_.forward ? cost.forward : cost.backward) += segment.traffic;
         return cost;
@@ -367,14 +376,19 @@ class EmbeddingLayer {
         }
     }
 
+    /// Elements of the results of a batch.
+    [[nodiscard]] std::int64_t output_elements(const BatchView& batch) const {
+        if constexpr (pooled) return batch.samples() * width_;
+        std::int64_t elements = 0;
+        for (std::size_t f = 0; f < features_.size(); ++f)
+            elements += batch.values(static_cast<int>(f)) * feature_dims_[f];
+        return elements;
+    }
     void allocate_output(State& state) {
         const std::int64_t samples = state.batch.samples();
         state.output.clear();
         state.result.clear();
-        std::int64_t elements = pooled ? samples * width_ : 0;
-        if constexpr (!pooled)
-            for (std::size_t f = 0; f < features_.size(); ++f)
-                elements += state.batch.values(static_cast<int>(f)) * feature_dims_[f];
+        const std::int64_t elements = output_elements(state.batch);
         float* at = state.buffer.resize(static_cast<std::size_t>(elements)).data();
         for (std::size_t f = 0; f < features_.size(); ++f) {
             const int dim = feature_dims_[f];

@@ -72,6 +72,21 @@ struct GroupRows {
         }
     }
 
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        cost.for_shards(rank, [&](std::size_t key, int table, int) {
+            std::int64_t ids = 0;
+            const auto shards = cost.placement->tables[static_cast<std::size_t>(table)].shards.size();
+            std::size_t block = key;
+            for (const FeaturePlacement& feature : cost.placement->features) {
+                if (feature.table != table) continue;
+                for (int source = 0; source < cost.ranks(); ++source)
+                    if (!cost.placement->replicated || source == rank)
+                        ids += cost.counts[static_cast<std::size_t>(source)][block].ids;
+                block += shards;
+            }
+            RowGroups::tally(ids, tally);
+        });
+    }
     static void shape(EmbeddingCost& cost) {
         const Placement& placement = *cost.placement;
         cost.touched.assign(static_cast<std::size_t>(cost.ranks()), {});
@@ -175,6 +190,13 @@ struct Lookup {
             lanes.vectors.push_back({.head = head, .data = out.data() + at, .stride = head.dim});
             at += size_of(block);
         }
+    }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        std::int64_t elements = 0;
+        cost.for_lookups(rank, [&](int source, std::size_t block, int dim) {
+            elements += cost.vectors<Pooling>(source, block) * dim;
+        });
+        tally.need(4 * elements);
     }
     static void shape(EmbeddingCost&) {}
 

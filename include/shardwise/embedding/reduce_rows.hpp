@@ -75,7 +75,7 @@ struct RowExchange {
         tape.sets.resize(lanes.rows.size());
         tape.arrivals.clear();
         tape.decoded.resize(members);
-        tape.scratch.on(*lanes.memory);
+        prepare(tape.scratch, lanes);
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             const RowSet& from = lanes.rows[k];
             Set& set = tape.sets[k];
@@ -187,6 +187,28 @@ struct RowExchange {
         }
     }
 
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        const Topology& t = cost.topology();
+        const int mine = G::index(t, rank);
+        std::vector<std::int64_t> decoded(static_cast<std::size_t>(G::size(t)), 0);
+        cost.for_shards(rank, [&](std::size_t key, int, int dim) {
+            std::int64_t arrived = 0;
+            for (int index = 0; index < G::size(t); ++index) {
+                std::int64_t count = 0;
+                for (const std::int64_t row : cost.touched[static_cast<std::size_t>(G::member(t, rank, index))][key])
+                    if (Gather || Level<G>::member_of(t, static_cast<LocalRow>(row)) == mine) ++count;
+                arrived += count;
+                if (!Wire::exact && index != mine) decoded[static_cast<std::size_t>(index)] += 4 * count * dim;
+            }
+            const auto sent = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
+            tally.need(4 * sent * dim);
+            tally.need(4 * sent);
+            RowGroups::tally(arrived, tally);
+        });
+        for (const std::int64_t bytes : decoded)
+            tally.need(bytes);
+        tally.need(8 * cost.widest(rank));
+    }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         const Topology& t = cost.topology();
         for (int from = 0; from < t.ranks(); ++from) {
@@ -279,6 +301,7 @@ struct RowExchangeStep {
     static void end(StepEnv& env, V& view) {
         Core::end(env, view.lanes(), view.template tape<RowExchangeStep>());
     }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) { Core::memory(cost, rank, tally); }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) { Core::shape(cost, flush); }
 };
 

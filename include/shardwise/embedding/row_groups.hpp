@@ -13,6 +13,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes.hpp"
+#include "shardwise/plan/memory.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -53,6 +54,15 @@ struct RowGroups {
         keys.resize(static_cast<std::size_t>(count));
         spare.resize(static_cast<std::size_t>(count));
         unsorted.resize(static_cast<std::size_t>(count));
+    }
+    /// What the buffers need for `count` contributions.
+    static void tally(std::int64_t count, MemoryTally& tally) {
+        for (int i = 0; i < 2; ++i)
+            tally.need(count * static_cast<std::int64_t>(sizeof(std::uint64_t)));
+        for (int i = 0; i < 2; ++i)
+            tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
+        tally.need(count * static_cast<std::int64_t>(sizeof(LocalRow)));
+        tally.need((count + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)));
     }
     void put(std::int64_t position, LocalRow row, const Contribution& contribution) {
         keys[static_cast<std::size_t>(position)] =
@@ -124,8 +134,16 @@ inline void add(float* __restrict sum, const float* __restrict term, int dim) {
 
 }  // namespace detail
 
-/// Scratch for `fold`: two rows of the widest table.
+/// Scratch for `fold`: two rows of the widest shard.
 using FoldScratch = Buffer<float>;
+
+/// Makes room for folds of any row of the store.
+inline void prepare(FoldScratch& scratch, const Lanes& lanes) {
+    int widest = 0;
+    for (const ShardStore& shard : lanes.store->shards())
+        widest = std::max(widest, shard.dim);
+    scratch.on(*lanes.memory).resize(2 * static_cast<std::size_t>(widest));
+}
 
 /// The gradient of the i-th row of `set`, summed in the order `Order`, into sum[0..dim).
 /// Costs one pass over its contributions; host and total exist only once the row has a second source or host.

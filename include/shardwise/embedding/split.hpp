@@ -66,6 +66,20 @@ struct Split {
         lanes.ids = tape.blocks;
     }
 
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        const BatchView& batch = (*cost.batches)[static_cast<std::size_t>(rank)];
+        std::int64_t ids = 0;
+        for (const FeaturePlacement& feature : cost.placement->features)
+            ids += batch.values(feature.feature);
+        tally.need(4 * ids);
+        tally.need(batch.weighted() ? 4 * ids : 0);
+        tally.need(4 * static_cast<std::int64_t>(cost.placement->features.size()) * batch.samples());
+        if constexpr (S::splits == Splits::rows) {
+            tally.need(4 * ids);
+            tally.need(4 * ids);
+            tally.need(4 * cost.placement->blocks * batch.samples());
+        }
+    }
     static void shape(EmbeddingCost& cost) {
         const Placement& placement = *cost.placement;
         const auto ranks = static_cast<std::size_t>(cost.ranks());

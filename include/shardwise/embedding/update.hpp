@@ -50,7 +50,7 @@ struct Update {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<Update>();
         const auto& parameters = view.template tape<Parameters<Rule, Order, Norms>>();
-        tape.scratch.on(*lanes.memory);
+        prepare(tape.scratch, lanes);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
             const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
@@ -67,6 +67,10 @@ struct Update {
                 apply(*parameters.rule, shared, shard, row, sum);
             }
         }
+    }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        tally.need(8 * cost.widest(rank));
+        tally.need(4 * cost.widest(rank));
     }
     static void shape(EmbeddingCost&) {}
 
@@ -126,7 +130,7 @@ struct RowNorms {
     static void begin(StepEnv& env, V& view) {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<RowNorms>();
-        tape.scratch.on(*lanes.memory);
+        prepare(tape.scratch, lanes);
         tape.sets.resize(lanes.rows.size());
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             RowSet& rows = lanes.rows[k];
@@ -192,6 +196,17 @@ struct RowNorms {
             }
             view.lanes().rows[k].sums_of_squares = set.totals.data();
         }
+    }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        cost.for_shards(rank, [&](std::size_t key, int, int dim) {
+            const auto count = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
+            tally.need(4 * count * dim);
+            tally.need(8 * count);
+            tally.need(8 * count);
+            tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
+            tally.need(8 * (count + 1));
+        });
+        tally.need(8 * cost.widest(rank));
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         const Placement& placement = *cost.placement;

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/program.hpp"
 
 /// \file
@@ -22,22 +24,44 @@ struct SegmentCost {
     std::vector<TrafficMatrix> steps;  ///< (post of the segment): its own bytes, no messages
 };
 
-/// Walks segments [first, last) of a program. `tree` is the domain's CostTree: bound to all ranks' batches, and carried
-/// from the forward to the backward plan. Not collective; the same on every rank.
+/// Adds the needs of a flight's message buffers on `rank`: one to each peer for all segments, one from each peer a
+/// segment.
+inline void tally_messages(const std::vector<SegmentCost>& costs, const Topology& topology, int rank,
+                           MemoryTally& tally) {
+    const auto bytes = [](const TierTraffic& cell) { return cell.payload + cell.control; };
+    for (int peer = 0; peer < topology.ranks(); ++peer) {
+        std::int64_t most = 0;
+        for (const SegmentCost& cost : costs)
+            if (peer != rank) most = std::max(most, bytes(cost.traffic.at(rank, peer)));
+        tally.need(most);
+    }
+    for (const SegmentCost& cost : costs)
+        for (int peer = 0; peer < topology.ranks(); ++peer)
+            tally.need(peer == rank ? 0 : bytes(cost.traffic.at(peer, rank)));
+}
+
+/// Walks segments [first, last) of a program. With a tally, adds what the steps' buffers need on `rank`. `tree` is the
+/// domain's CostTree: bound to all ranks' batches, and carried from the forward to the backward plan. Not collective;
+/// the same on every rank.
 template <class Tree>
 [[nodiscard]] std::vector<SegmentCost> predict(const Program& program, std::size_t first, std::size_t last,
-                                               const Topology& topology, Tree& tree) {
+                                               const Topology& topology, Tree& tree, MemoryTally* tally = nullptr,
+                                               int rank = 0) {
     std::vector<SegmentCost> costs;
     for (std::size_t s = first; s < last; ++s) {
         const Segment& segment = program.segments[s];
         TrafficMatrix none{topology};
+        const auto shape = [&](const Instruction& step, TrafficMatrix& traffic) {
+            if (tally != nullptr && step.memory != nullptr) step.memory(&tree, rank, *tally);
+            step.shape(&tree, traffic);
+        };
         for (const Instruction& step : segment.local)
-            step.shape(&tree, none);
+            shape(step, none);
         if (segment.posts.empty()) continue;
         SegmentCost cost{.segment = s, .traffic = TrafficMatrix{topology}, .steps = {}};
         for (const Instruction& step : segment.posts) {
             TrafficMatrix part{topology};
-            step.shape(&tree, part);
+            shape(step, part);
             for (int from = 0; from < topology.ranks(); ++from) {
                 for (int to = 0; to < topology.ranks(); ++to) {
                     const TierTraffic& cell = part.at(from, to);

@@ -21,7 +21,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// does,
 /// - `reads_state`: true when it reads what an update of another flight may change,
 /// - either `run(Env&, View&)`, or the members of an exchange (see program.hpp),
-/// - `shape(Cost&, ...)` for the cost reader.
+/// - `shape(Cost&, ...)` for the cost reader, and `memory(const Cost&, rank, MemoryTally&)` when it keeps buffers: what
+///   each of them needs, in a fixed order; called before `shape`.
 template <class... Steps>
 struct Plan {};
 

@@ -15,6 +15,7 @@
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/plan/frame.hpp"
+#include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/topology/groups.hpp"
 
@@ -101,6 +102,7 @@ struct Instruction {
     void (*run)(void* frame, StepEnv&) = nullptr;              ///< local steps
     const ExchangeCalls* exchange = nullptr;                   ///< exchanges
     void (*shape)(void* cost_tree, TrafficMatrix&) = nullptr;  ///< the cost reader's step
+    void (*memory)(void* cost_tree, int rank, MemoryTally&) = nullptr;  ///< steps that keep buffers
 };
 
 /// Local steps, then the posts of one flush.
@@ -201,6 +203,16 @@ Tree& tree_at(Tree& tree, boost::mp11::mp_list<First, Rest...>) {
     return tree_at(tree.branches[First::value], boost::mp11::mp_list<Rest...>{});
 }
 
+template <class S, class Cost>
+concept KeepsBuffers = requires(const Cost& cost, MemoryTally& tally) {
+    S::memory(cost, 0, tally);
+};
+
+template <class Domain, class Path, class S>
+void memory_at(void* tree, int rank, MemoryTally& tally) {
+    S::memory(tree_at(*static_cast<CostTree<typename Domain::Cost>*>(tree), Path{}).own, rank, tally);
+}
+
 template <class Domain, class Path, class S>
 void shape_at(void* tree, TrafficMatrix& flush) {
     auto& node = tree_at(*static_cast<CostTree<typename Domain::Cost>*>(tree), Path{});
@@ -255,6 +267,7 @@ void flatten_step(std::vector<Segment>& segments, const std::string& branch) {
     } else {
         Instruction instruction{.name = S::name(), .branch = branch};
         instruction.shape = &shape_at<Domain, Path, S>;
+        if constexpr (KeepsBuffers<S, typename Domain::Cost>) instruction.memory = &memory_at<Domain, Path, S>;
         if constexpr (IsExchange<S>) {
             instruction.exchange = &CallsHolder<Domain, Root, Path, S>::value;
             segments.back().posts.push_back(std::move(instruction));
