@@ -28,8 +28,9 @@ struct Adam {
     float epsilon = 1e-8F;
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
-        const double correction1 = 1.0 - power(beta1, step.step);
-        const double correction2 = 1.0 - power(beta2, step.step);
+        // 1 - power, written so that no compiler fuses it with the last product of the power
+        const double correction1 = std::fma(-power(beta1, step.step), 1.0, 1.0);
+        const double correction2 = std::fma(-power(beta2, step.step), 1.0, 1.0);
         return {static_cast<float>(step.learning_rate * std::sqrt(correction2) / correction1)};
     }
     SHARDWISE_HOST_DEVICE void element(const Row& row, float& weight, float gradient, float& mean,

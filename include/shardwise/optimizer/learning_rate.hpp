@@ -41,7 +41,7 @@ struct LearningRate {
         }
         if (since >= decay_steps) return end;
         const double left = 1.0 - static_cast<double>(since) / static_cast<double>(decay_steps);
-        return static_cast<float>(end + (static_cast<double>(base) - end) * std::pow(left, decay_power));
+        return static_cast<float>(std::fma(static_cast<double>(base) - end, std::pow(left, decay_power), end));
     }
 };
 

@@ -13,7 +13,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// In double precision, where products of floats are exact: eight lanes (element i goes to lane i % 8), each summed in
 /// order from 0, then the lanes in order. `gradient` has `dim` elements.
-[[nodiscard]] inline double sum_of_squares(const float* gradient, int dim) noexcept {
+[[nodiscard]] SHARDWISE_HOST_DEVICE inline double sum_of_squares(const float* gradient, int dim) noexcept {
     double lanes[8] = {};
     int i = 0;
     for (; i + 8 <= dim; i += 8)
