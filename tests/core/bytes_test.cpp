@@ -74,6 +74,13 @@ TEST(ByteReaderTest, PastTheEndAreZerosAndNulls) {
     EXPECT_FALSE(from.complete());
 }
 
+TEST(ByteReaderTest, OneByteTooFewIsTooFew) {
+    const std::vector<std::byte> message(3, std::byte{0xff});
+    ByteReader from{message};
+    EXPECT_EQ(from.get<std::uint32_t>(), 0U);
+    EXPECT_TRUE(from.overrun());
+}
+
 TEST(ByteReaderTest, CountsFromAMessageCannotReachBeyondIt) {
     const std::vector<std::byte> message(8);
     for (const std::int64_t count : {std::int64_t{3}, std::int64_t{0xffffffff}, std::int64_t{1} << 40}) {
