@@ -11,6 +11,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/program.hpp"
+#include "shardwise/topology/cluster.hpp"
 
 /// \file
 /// The cost reader: bytes and messages of one batch, step by step, without a communicator.
@@ -80,6 +81,39 @@ template <class Tree>
         costs.push_back(std::move(cost));
     }
     return costs;
+}
+
+/// How long a flush takes on a cluster: the slowest rank's, where a rank's sends and receives go on at once, both tiers
+/// too, and each tier takes its messages one after the other. A bound for planning; contention inside the network is
+/// not in it.
+[[nodiscard]] inline double seconds(const TrafficMatrix& flush, const Cluster& cluster) {
+    const Topology& topology = flush.topology();
+    double slowest = 0.0;
+    for (int rank = 0; rank < topology.ranks(); ++rank) {
+        for (const Tier tier : {Tier::host, Tier::cross_host}) {
+            double sending = 0.0;
+            double receiving = 0.0;
+            const auto time = [&](const TierTraffic& cell) {
+                return static_cast<double>(cell.messages) * cluster.of(tier).latency +
+                       static_cast<double>(cell.payload + cell.control) / cluster.of(tier).bandwidth;
+            };
+            for (int peer = 0; peer < topology.ranks(); ++peer) {
+                if (peer == rank || topology.tier(rank, peer) != tier) continue;
+                sending += time(flush.at(rank, peer));
+                receiving += time(flush.at(peer, rank));
+            }
+            slowest = std::max({slowest, sending, receiving});
+        }
+    }
+    return slowest;
+}
+
+/// The exchange time of all flushes, one after the other.
+[[nodiscard]] inline double seconds(const std::vector<SegmentCost>& costs, const Cluster& cluster) {
+    double sum = 0.0;
+    for (const SegmentCost& cost : costs)
+        sum += seconds(cost.traffic, cluster);
+    return sum;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
