@@ -185,7 +185,9 @@ class EmbeddingLayer {
 
     /// The result of a flight's lookup; valid until the flight ends. Collective.
     /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then
+    /// \throws BadInput on this rank for a flight that has ended
     Output forward(Flight& flight) {
+        if (!flight) throw BadInput{"forward of a flight that has ended: start a new one for each batch"};
         State& state = *flight.state_;
         try {
             state.core.finish_forward();
@@ -200,6 +202,9 @@ class EmbeddingLayer {
     /// Learns from a flight and ends it. `gradient` has the form of the output and is free afterwards. Collective.
     /// \throws BadInput on every rank when any rank's gradient has the wrong shape; no row has changed
     void backward(Flight flight, const Gradient& gradient) {
+        if (!flight || !flight.state_->looked_up)
+            throw BadInput{
+                "backward of a flight that was not looked up: call forward first, and backward once a flight"};
         State& state = *std::exchange(flight.state_, nullptr);
         bind_gradient(state, gradient);
         step_.step = steps_ + 1;

@@ -86,7 +86,8 @@ struct Placement {
 }
 
 /// Places the tables numbered `chosen` by policy S. Pure; the same on all ranks.
-/// \throws BadInput for a table without rows or columns, or a shard of more than 2^32 - 1 rows
+/// \throws BadInput for a table without rows or columns, a shard of more than 2^32 - 1 rows, or a policy that gives a
+/// rank two shards of a table or numbers shards of rows in another order than their owners
 template <ShardingPolicy S>
 [[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,
                                      const std::vector<int>& chosen) {
@@ -120,6 +121,14 @@ template <ShardingPolicy S>
                 throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +
                                std::to_string(shard.rows) +
                                " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
+            for (const ShardPlacement& other : table.shards)
+                if (!S::replicated &&
+                    (S::splits == Splits::rows ? other.owner >= shard.owner : other.owner == shard.owner))
+                    throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': shard " +
+                                   std::to_string(s) + " is on rank " + std::to_string(shard.owner) +
+                                   (S::splits == Splits::rows
+                                        ? ": number the shards of rows in the order of their owners, one a rank at most"
+                                        : ", which has a shard of this table already: give it one at most")};
             table.shards.push_back(shard);
         }
         int feature = first_feature[static_cast<std::size_t>(t)];
