@@ -1,0 +1,29 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+/// \file
+/// The fragments of docs/data.md: compiled, not run.
+
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/data/criteo.hpp"
+#include "shardwise/data/loader.hpp"
+
+namespace docs {
+
+namespace sw = shardwise;
+
+void train(const sw::ClickBatch& batch);
+void train_on_criteo(const sw::CommunicatorRef& comm, int epochs);
+
+void train_on_criteo(const sw::CommunicatorRef& comm, int epochs) {
+    // clang-format off
+    sw::CriteoReader reader{{.files = {"day_0.gz", "day_1.gz"},
+                             .rows = {1'000'000},
+                             .slice = {.batch = 2048, .rank = comm.rank(), .ranks = comm.size()}}};
+    sw::PrefetchingLoader loader{std::move(reader), 4};
+    for (int epoch = 0; epoch != epochs; ++epoch, loader.rewind())
+        while (const sw::ClickBatch* batch = loader.next()) train(*batch);
+    // clang-format on
+}
+
+}  // namespace docs

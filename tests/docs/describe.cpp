@@ -1,0 +1,57 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+/// \file
+/// Prints what the documentation shows of plans: `describe row`, `describe row mermaid`, `describe dp`, ...
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/shardwise.hpp"
+
+namespace {
+
+namespace sw = shardwise;
+
+/// The plan of a layer on two hosts of two ranks, with the bytes of a batch of 64 samples a rank, one id a bag.
+template <class S>
+std::string description(bool mermaid) {
+    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
+    std::string text;
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        if (comm.rank() != 0) return;
+        const std::vector<sw::TableConfig> tables{{.name = "country", .rows = 200, .dim = 16, .sharding = "dp"},
+                                                  {.name = "category", .rows = 5000, .dim = 16, .sharding = "table"},
+                                                  {.name = "item", .rows = 100'000, .dim = 16, .sharding = "row"}};
+        const Layer layer{comm, tables};
+        std::vector<sw::JaggedBatch<int>> batches(4);
+        std::vector<sw::JaggedView<int>> views;
+        for (int rank = 0; rank < 4; ++rank) {
+            auto& batch = batches[static_cast<std::size_t>(rank)];
+            batch.samples = 64;
+            batch.features = 3;
+            for (int i = 0; i < 3 * 64; ++i)
+                batch.values.push_back((i * 37 + rank * 11) % 200);
+            views.push_back(batch.view());
+        }
+        text = mermaid ? sw::describe_mermaid(layer.program(), Layer::branches())
+                       : sw::describe(layer.program(), Layer::branches(), layer.predict_cost(views).segments);
+    });
+    return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string sharding = argc > 1 ? argv[1] : "row";
+    const bool mermaid = argc > 2 && std::string{argv[2]} == "mermaid";
+    std::string text;
+    if (sharding == "row") text = description<sw::Row>(mermaid);
+    if (sharding == "dp") text = description<sw::DP>(mermaid);
+    if (sharding == "mixed") text = description<sw::Mixed<sw::DP, sw::Table, sw::Row>>(mermaid);
+    std::fputs(text.c_str(), stdout);
+    return text.empty() ? 2 : 0;
+}

@@ -1,0 +1,198 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+/// \file
+/// The fragments of README.md and docs/, each in a context in which it runs.
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/comm/checking.hpp"
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/shardwise.hpp"
+
+namespace docs {
+namespace {
+
+namespace sw = shardwise;
+
+sw::JaggedBatch<int> ones(std::int64_t samples, int first = 0) {
+    sw::JaggedBatch<int> batch{.samples = samples, .features = 1};
+    for (int i = 0; i < samples; ++i)
+        batch.values.push_back(first + i);
+    return batch;
+}
+const std::vector<sw::TableConfig> tables{{.name = "item", .rows = 100, .dim = 4}};
+
+TEST(Fragments, FlightsAhead) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<>;
+        Layer layer{comm, tables};
+        std::vector<sw::JaggedBatch<int>> batches;
+        for (int i = 0; i < 5; ++i)
+            batches.push_back(ones(3, 10 * i));
+        std::vector<float> gradient(12, 0.25F);
+        const auto learn = [&](const sw::MatrixView<const float>& pooled) {
+            return sw::MatrixView<const float>{gradient.data(), pooled.rows(), pooled.columns()};
+        };
+
+        Layer::Flight next = layer.start(batches[0].view());
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            Layer::Flight current = std::move(next);
+            if (i + 1 < batches.size()) next = layer.start(batches[i + 1].view());  // its ids travel from now on
+            const auto pooled = layer.forward(current);
+            layer.backward(std::move(current), learn(pooled));
+        }
+        EXPECT_EQ(layer.steps(), 5);
+    });
+}
+
+TEST(Fragments, MemoryAndTrace) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const auto batch = ones(3);
+        const std::vector batches(2, batch.view());
+
+        sw::MemoryAccount memory;
+        sw::Tracer tracer;
+        tracer.record(true);
+        sw::EmbeddingLayer<> layer{comm, tables, {.memory = &memory, .tracer = &tracer}};
+
+        sw::MemoryTally tally;
+        const sw::LayerCost cost = layer.predict_cost(batches, &tally);
+        const double exchange = sw::seconds(cost.segments, sw::Cluster{});
+
+        layer.backward(layer.forward(batch.view()));
+        EXPECT_EQ(memory.static_bytes(), layer.predict_static_bytes(comm.rank()));
+        EXPECT_EQ(memory.dynamic_bytes(), tally.bytes());
+        EXPECT_GT(exchange, 0.0);
+        EXPECT_EQ(tracer.spans().front().name, "Split<row>");
+    });
+}
+
+TEST(Fragments, PredictedAndMoved) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const auto batch = ones(3);
+        const std::vector batches(4, batch.view());  // one a rank
+
+        sw::CountingCommunicator counted{comm};
+        sw::EmbeddingLayer<> layer{counted, tables};
+        layer.backward(layer.forward(batch.view()));
+        const sw::LayerCost cost = layer.predict_cost(batches);
+        sw::TrafficMatrix predicted = cost.forward;
+        predicted += cost.backward;
+        EXPECT_EQ(counted.sent().sent_by(comm.rank()), predicted.sent_by(comm.rank()));
+    });
+}
+
+TEST(Fragments, OrderSample) {
+    using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Order<sw::Sample>>;
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) { EXPECT_EQ(Layer(comm, tables).width(), 4); });
+}
+
+TEST(Fragments, RuleAndLearningRate) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
+        Layer layer{comm,
+                    tables,
+                    {.rule = {.beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-8F},
+                     .learning_rate = {.base = 0.01F,
+                                       .warmup = 100,
+                                       .decay = sw::LearningRate::Decay::polynomial,
+                                       .decay_start = 1000,
+                                       .decay_steps = 9000}}};
+        EXPECT_EQ(layer.width(), 4);
+    });
+}
+
+TEST(Fragments, MixedTables) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>>;
+        Layer layer{comm,
+                    {{.name = "country", .rows = 200, .dim = 16, .sharding = "dp"},
+                     {.name = "category", .rows = 5000, .dim = 16, .sharding = "table"},
+                     {.name = "item", .rows = 100'000, .dim = 16, .features = {"seen", "bought"}, .sharding = "row"}}};
+
+        std::int64_t elements = 0;
+        layer.for_each_shard([&](const sw::ShardView& shard, const auto& row_of) {
+            elements += shard.rows * shard.dim;
+            EXPECT_LT(row_of(shard.rows - 1), layer.tables()[static_cast<std::size_t>(shard.table)].rows);
+        });
+        EXPECT_GT(elements, 0);
+        EXPECT_EQ(layer.features().size(), 4U);
+    });
+}
+
+TEST(Fragments, AFlushByHand) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::Communicator auto& comm) {
+        const int peer = 1 - comm.rank();
+        const double mine = 1.5 + comm.rank();
+        sw::Buffer<std::byte> arrived;
+        const sw::OutMessage out{.to = peer, .bytes = std::as_bytes(std::span{&mine, 1}), .payload = sizeof(mine)};
+        const sw::InMessage in{.from = peer, .into = &arrived, .expected = sizeof(double)};
+        const sw::Ticket ticket = comm.post({.step = "swap"}, {&out, 1}, {&in, 1});
+        comm.wait(ticket);
+        const double theirs = sw::ByteReader{arrived.span()}.get<double>();
+        EXPECT_EQ(theirs, 1.5 + peer);
+    });
+}
+
+TEST(Fragments, Collectives) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        std::vector<float> gradients(1000, 1.0F);
+        sw::TreeAllReduce all_reduce{comm};
+        all_reduce.start(gradients);
+        // ... work that needs no gradients ...
+        all_reduce.finish();
+        EXPECT_EQ(gradients[999], 4.0F);
+    });
+}
+
+TEST(Fragments, Decorators) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::CheckingCommunicator checking{comm};     // every flush: do all ranks mean the same one?
+        sw::CountingCommunicator counted{checking};  // every message: whereto, how many bytes?
+        sw::EmbeddingLayer<> layer{counted, tables};
+        const auto batch = ones(2);
+        EXPECT_EQ(layer.forward(batch.view()).rows(), 2);
+    });
+}
+
+template <sw::Communicator C>
+void body(C& comm) {
+    sw::barrier(comm);
+    if (comm.rank() == 1) throw sw::BadInput{"file 'clicks': 7 columns instead of 40"};
+    sw::barrier(comm);
+}
+
+int run_on_threads() {
+    try {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = sw::Topology::of(4, 2),
+                                                     .deadline = std::chrono::seconds{30},
+                                                     .grace = std::chrono::seconds{2}}};
+        world.run([](sw::ThreadCommunicator& comm) { body(comm); });
+        return 0;
+    } catch (const sw::Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return error.exit_status();
+    }
+}
+
+TEST(Fragments, ExitStatus) {
+    EXPECT_EQ(run_on_threads(), 2);
+}
+
+}  // namespace
+}  // namespace docs
