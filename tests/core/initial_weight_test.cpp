@@ -99,8 +99,7 @@ void check_initialize() {
             const auto& columns = table.shards[static_cast<std::size_t>(shard.shard)].columns;
             const float bound = 1.0F / std::sqrt(static_cast<float>(table.rows));
             for (std::int64_t local = 0; local < shard.rows; ++local) {
-                const std::int64_t row =
-                    S::row({.shard = shard.shard, .local = local}, static_cast<int>(table.shards.size()), shard.table);
+                const std::int64_t row = S::row({.shard = shard.shard, .local = local}, table.shape);
                 for (int d = 0; d < columns.count; ++d, ++seen)
                     EXPECT_EQ(shard.weights[static_cast<std::size_t>(local * shard.dim + d)],
                               initial_weight(9, table.table, row, columns.first + d, bound));

@@ -41,33 +41,34 @@ void check_bijection() {
     const int table = *rc::gen::inRange(0, 100);
     const int shards = S::shards(t, dim);
     RC_ASSERT(shards >= 1);
+    const shardwise::TableShape shape{.rows = rows, .dim = dim, .shards = shards, .index = table};
 
     std::vector<std::int64_t> count(static_cast<std::size_t>(shards));
     for (std::int64_t row = 0; row < rows; ++row) {
-        const RowPlace place = S::place(row, shards, table);
+        const RowPlace place = S::place(row, shape);
         RC_ASSERT(place.shard >= 0);
         RC_ASSERT(place.shard < shards);
         RC_ASSERT(place.local >= 0);
-        RC_ASSERT(place.local < S::rows(rows, place.shard, shards, table));
-        RC_ASSERT(S::row(place, shards, table) == row);
+        RC_ASSERT(place.local < S::rows(place.shard, shape));
+        RC_ASSERT(S::row(place, shape) == row);
         ++count[static_cast<std::size_t>(place.shard)];
     }
     for (int shard = 0; shard < shards; ++shard) {
-        const std::int64_t here = S::rows(rows, shard, shards, table);
+        const std::int64_t here = S::rows(shard, shape);
         if (S::splits == Splits::rows) RC_ASSERT(here == count[static_cast<std::size_t>(shard)]);
         if (S::splits != Splits::rows) RC_ASSERT(here == rows);
         for (std::int64_t local = 0; local < here; ++local) {
             const RowPlace place{.shard = shard, .local = local};
-            const std::int64_t row = S::row(place, shards, table);
+            const std::int64_t row = S::row(place, shape);
             RC_ASSERT(row >= 0);
             RC_ASSERT(row < rows);
-            if (S::splits != Splits::columns) RC_ASSERT(S::place(row, shards, table) == place);
+            if (S::splits != Splits::columns) RC_ASSERT(S::place(row, shape) == place);
         }
     }
 
     int next = 0;
     for (int shard = 0; shard < shards; ++shard) {
-        const auto columns = S::columns(dim, shard, shards);
+        const auto columns = S::columns(shard, shape);
         if (S::splits == Splits::columns) {
             RC_ASSERT(columns.first == next);
             RC_ASSERT(columns.count >= 1);
@@ -109,20 +110,22 @@ RC_GTEST_PROP(RowSharding, WorksForRowsBeyond32Bits, ()) {
     const int shards = Row::shards(t, 1);
     const int table = *rc::gen::inRange(0, 1000);
     const auto row = *rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 45);
-    const RowPlace place = Row::place(row, shards, table);
-    RC_ASSERT(Row::row(place, shards, table) == row);
-    RC_ASSERT(place.local < Row::rows(row + 1, place.shard, shards, table));
+    const shardwise::TableShape shape{.rows = row + 1, .dim = 1, .shards = shards, .index = table};
+    const RowPlace place = Row::place(row, shape);
+    RC_ASSERT(Row::row(place, shape) == row);
+    RC_ASSERT(place.local < Row::rows(place.shard, shape));
 }
 
 RC_GTEST_PROP(RowSharding, ShardsDifferByOneRowAtMost, ()) {
     const Topology t = any_topology();
     const auto rows = *rc::gen::inRange<std::int64_t>(1, 1000);
     const int table = *rc::gen::inRange(0, 50);
+    const shardwise::TableShape shape{.rows = rows, .dim = 1, .shards = t.ranks(), .index = table};
     std::int64_t least = rows;
     std::int64_t most = 0;
     for (int shard = 0; shard < t.ranks(); ++shard) {
-        least = std::min(least, Row::rows(rows, shard, t.ranks(), table));
-        most = std::max(most, Row::rows(rows, shard, t.ranks(), table));
+        least = std::min(least, Row::rows(shard, shape));
+        most = std::max(most, Row::rows(shard, shape));
     }
     RC_ASSERT(most - least <= 1);
 }
@@ -133,9 +136,12 @@ RC_GTEST_PROP(RowSharding, NeitherFirstRowsNorFirstTablesShareARank, ()) {
     const int table = *rc::gen::inRange(0, 50);
     std::set<int> of_rows;
     std::set<int> of_tables;
+    const auto shape = [&](int index) {
+        return shardwise::TableShape{.rows = ranks, .dim = 1, .shards = ranks, .index = index};
+    };
     for (int i = 0; i < ranks; ++i) {
-        of_rows.insert(Row::owner(t, 0, table, Row::place(i, ranks, table).shard));
-        of_tables.insert(Row::owner(t, 0, table + i, Row::place(0, ranks, table + i).shard));
+        of_rows.insert(Row::owner(t, 0, table, Row::place(i, shape(table)).shard));
+        of_tables.insert(Row::owner(t, 0, table + i, Row::place(0, shape(table + i)).shard));
     }
     RC_ASSERT(static_cast<int>(of_rows.size()) == ranks);
     RC_ASSERT(static_cast<int>(of_tables.size()) == ranks);
@@ -146,11 +152,12 @@ RC_GTEST_PROP(ColSharding, WidthsDifferByOneColumnAtMost, ()) {
     const int dim = *rc::gen::inRange(1, 200);
     const int shards = Col::shards(t, dim);
     RC_ASSERT(shards == std::min(dim, t.ranks()));
+    const shardwise::TableShape shape{.rows = 1, .dim = dim, .shards = shards, .index = 0};
     int least = dim;
     int most = 0;
     for (int shard = 0; shard < shards; ++shard) {
-        least = std::min(least, Col::columns(dim, shard, shards).count);
-        most = std::max(most, Col::columns(dim, shard, shards).count);
+        least = std::min(least, Col::columns(shard, shape).count);
+        most = std::max(most, Col::columns(shard, shape).count);
     }
     RC_ASSERT(most - least <= 1);
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -82,6 +83,10 @@ struct JaggedView {
                 total += length(bag);
             }
         }
+        constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+        if (static_cast<std::int64_t>(values.size()) > most || bags() > most)
+            throw BadInput{"a batch of " + std::to_string(values.size()) + " ids in " + std::to_string(bags()) +
+                           " bags: a rank's batch has at most 2147483647 of each; give smaller batches"};
         if (total != static_cast<std::int64_t>(values.size()))
             throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +
                            std::to_string(values.size()) + " values"};
@@ -96,9 +101,9 @@ template <class Id>
 struct JaggedBatch {
     std::int64_t samples = 0;
     std::int64_t features = 0;
-    std::vector<Id> values;
-    std::vector<std::int32_t> lengths;  ///< empty: every bag has one id
-    std::vector<float> weights;         ///< empty: every id counts once
+    std::vector<Id> values = {};
+    std::vector<std::int32_t> lengths = {};  ///< empty: every bag has one id
+    std::vector<float> weights = {};         ///< empty: every id counts once
 
     [[nodiscard]] JaggedView<Id> view() const noexcept {
         return {.samples = samples,

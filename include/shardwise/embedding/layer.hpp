@@ -289,7 +289,6 @@ class EmbeddingLayer {
             const Placement& placement = placements_[branch];
             for (ShardStore& shard : stores_[branch].shards()) {
                 const TablePlacement& table = placement.tables[static_cast<std::size_t>(shard.table)];
-                const int shards = static_cast<int>(table.shards.size());
                 use(ShardView{.table = table.table,
                               .rows = shard.rows,
                               .first_column = table.shards[static_cast<std::size_t>(shard.shard)].columns.first,
@@ -298,8 +297,8 @@ class EmbeddingLayer {
                               .weights = shard.weights.data(),
                               .element_state = shard.element_state.data(),
                               .row_state = shard.row_state.data()},
-                    [shards, number = shard.shard, t = shard.table](std::int64_t local) {
-                        return S::row({.shard = number, .local = local}, shards, t);
+                    [number = shard.shard, shape = table.shape](std::int64_t local) {
+                        return S::row({.shard = number, .local = local}, shape);
                     });
             }
             ++branch;

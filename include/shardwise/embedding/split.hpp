@@ -93,7 +93,7 @@ struct Split {
                 const int cut = S::splits == Splits::rows ? 1 : shards;  // shards that get a copy of each id
                 const std::int64_t first = batch.first_value(feature.feature);
                 for (std::int64_t i = 0; i < batch.values(feature.feature); ++i) {
-                    const RowPlace place = S::place(batch.id(first + i), shards, feature.table);
+                    const RowPlace place = S::place(batch.id(first + i), placement.table_of(f).shape);
                     for (int s = place.shard; s < place.shard + cut; ++s) {
                         const auto block = static_cast<std::size_t>(feature.first_block + s);
                         ++cost.counts[rank][block].ids;
@@ -186,7 +186,7 @@ struct Split {
                          .weights = batch.weighted() ? tape.weights.data() + at : nullptr};
         }
         if constexpr (S::splits == Splits::rows) {
-            split_rows(tape, batch, feature, shards, values, blocks, ids, at);
+            split_rows(tape, batch, feature, table.shape, values, blocks, ids, at);
         } else {
             for (std::int64_t i = 0; i < ids; ++i)
                 tape.rows[static_cast<std::size_t>(at + i)] = static_cast<LocalRow>(values[i]);
@@ -198,17 +198,17 @@ struct Split {
     }
 
     template <class Id>
-    static void split_rows(Tape& tape, const BatchView& batch, const FeaturePlacement& feature, int shards,
+    static void split_rows(Tape& tape, const BatchView& batch, const FeaturePlacement& feature, const TableShape& shape,
                            const Id* values, IdBlock* blocks, std::int64_t ids, std::int64_t at) {
         for (std::int64_t i = 0; i < ids; ++i) {
-            const RowPlace place = S::place(values[i], shards, feature.table);
+            const RowPlace place = S::place(values[i], shape);
             tape.shard_of[static_cast<std::size_t>(at + i)] = place.shard;
             tape.local_of[static_cast<std::size_t>(at + i)] = static_cast<LocalRow>(place.local);
             ++blocks[place.shard].ids;
         }
-        tape.cursor.assign(static_cast<std::size_t>(shards), at);
+        tape.cursor.assign(static_cast<std::size_t>(shape.shards), at);
         std::int64_t begin = at;
-        for (int s = 0; s < shards; ++s) {
+        for (int s = 0; s < shape.shards; ++s) {
             tape.cursor[static_cast<std::size_t>(s)] = begin;
             blocks[s].rows = tape.rows.data() + begin;
             if (batch.weighted()) blocks[s].weights = tape.weights.data() + begin;

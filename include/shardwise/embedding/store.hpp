@@ -95,11 +95,10 @@ template <ShardingPolicy S>
 void initialize(Store& store, const Placement& placement, std::uint64_t seed) {
     for (ShardStore& shard : store.shards()) {
         const TablePlacement& table = placement.tables[static_cast<std::size_t>(shard.table)];
-        const int shards = static_cast<int>(table.shards.size());
         const int first = table.shards[static_cast<std::size_t>(shard.shard)].columns.first;
         const float bound = 1.0F / std::sqrt(static_cast<float>(table.rows));
         for (std::int64_t local = 0; local < shard.rows; ++local) {
-            const std::int64_t row = S::row({.shard = shard.shard, .local = local}, shards, shard.table);
+            const std::int64_t row = S::row({.shard = shard.shard, .local = local}, table.shape);
             float* weights = shard.weights.data() + local * shard.dim;
             for (int d = 0; d < shard.dim; ++d)
                 weights[d] = initial_weight(seed, table.table, row, first + d, bound);

@@ -62,6 +62,25 @@ inline std::string branch_prefix(const Instruction& step, const std::vector<std:
     return text;
 }
 
+namespace detail {
+
+/// Mermaid reads labels as HTML.
+inline std::string escape_label(const std::string& text) {
+    std::string escaped;
+    for (const char c : text) {
+        if (c == '<') {
+            escaped += "&lt;";
+        } else if (c == '>') {
+            escaped += "&gt;";
+        } else {
+            escaped += c;
+        }
+    }
+    return escaped;
+}
+
+}  // namespace detail
+
 /// A Mermaid flow chart: a subgraph a segment, an arrow that is labelled where a flush leaves.
 [[nodiscard]] inline std::string describe_mermaid(const Program& program,
                                                   const std::vector<std::string>& branches = {}) {
@@ -71,13 +90,13 @@ inline std::string branch_prefix(const Instruction& step, const std::vector<std:
         const Segment& segment = program.segments[s];
         text += "    " + node(s) + "[\"" + (s < program.forward ? "forward " : "backward ") + std::to_string(s);
         for (const Instruction& step : segment.local)
-            text += "<br/>" + detail::branch_prefix(step, branches) + step.name;
+            text += "<br/>" + detail::escape_label(detail::branch_prefix(step, branches) + step.name);
         text += "\"]\n";
         if (s + 1 == program.segments.size()) break;
         std::string posts;
         for (const Instruction& step : segment.posts) {
             if (!posts.empty()) posts += ", ";
-            posts += detail::branch_prefix(step, branches) + step.name;
+            posts += detail::escape_label(detail::branch_prefix(step, branches) + step.name);
         }
         text += "    " + node(s) + " -->" + (posts.empty() ? "" : "|\"" + posts + "\"|") + " " + node(s + 1) + "\n";
     }

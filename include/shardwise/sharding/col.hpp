@@ -21,9 +21,9 @@ struct Col : WholeRows {
     static constexpr int owner(const Topology& t, int, int table, int shard) noexcept {
         return (shard + table) % t.ranks();
     }
-    static constexpr Columns columns(int dim, int shard, int shards) noexcept {
-        const int first = static_cast<int>(static_cast<std::int64_t>(dim) * shard / shards);
-        const int end = static_cast<int>(static_cast<std::int64_t>(dim) * (shard + 1) / shards);
+    static constexpr Columns columns(int shard, const TableShape& table) noexcept {
+        const int first = static_cast<int>(static_cast<std::int64_t>(table.dim) * shard / table.shards);
+        const int end = static_cast<int>(static_cast<std::int64_t>(table.dim) * (shard + 1) / table.shards);
         return {.first = first, .count = end - first};
     }
 };

@@ -25,8 +25,8 @@ struct TableConfig {
     std::string name;
     std::int64_t rows = 0;
     int dim = 0;
-    std::vector<std::string> features;  ///< the features that look up in it; empty: one, with the table's name
-    std::string sharding;               ///< with Mixed: the name of the policy that this table uses
+    std::vector<std::string> features = {};  ///< the features that look up in it; empty: one, with the table's name
+    std::string sharding = {};               ///< with Mixed: the name of the policy that this table uses
 };
 
 /// One shard of a table.
@@ -42,6 +42,7 @@ struct TablePlacement {
     int dim = 0;
     std::int64_t rows = 0;
     std::string name;
+    TableShape shape;  ///< what the policy's maps are given
     std::vector<ShardPlacement> shards;
 };
 
@@ -111,11 +112,13 @@ template <ShardingPolicy S>
             throw BadInput{"table '" + config.name + "' has dimension " + std::to_string(config.dim) +
                            ": give it at least 1"};
         const int index = static_cast<int>(placement.tables.size());
-        TablePlacement table{.table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shards = {}};
+        TablePlacement table{
+            .table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shape = {}, .shards = {}};
         const int shards = S::shards(topology, config.dim);
+        table.shape = {.rows = config.rows, .dim = config.dim, .shards = shards, .index = index};
         for (int s = 0; s < shards; ++s) {
-            const ShardPlacement shard{.rows = S::rows(config.rows, s, shards, index),
-                                       .columns = S::columns(config.dim, s, shards),
+            const ShardPlacement shard{.rows = S::rows(s, table.shape),
+                                       .columns = S::columns(s, table.shape),
                                        .owner = S::owner(topology, 0, index, s)};
             if (shard.rows > std::numeric_limits<LocalRow>::max())
                 throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +

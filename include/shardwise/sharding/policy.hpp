@@ -31,37 +31,47 @@ struct Columns {
     friend constexpr bool operator==(const Columns&, const Columns&) = default;
 };
 
+/// What a policy's maps may know of a table.
+struct TableShape {
+    std::int64_t rows = 0;
+    int dim = 0;
+    int shards = 1;
+    int index = 0;  ///< the table's number among those that the policy places
+};
+
 /// A sharding policy. Every function is pure, so that all ranks and all readers agree:
 /// - `shards(topology, dim)`: into how many shards a table of `dim` columns is cut; a shard may be empty;
 /// - `owner(topology, source, table, shard)`: the rank that answers the requests of rank `source`; independent of
 ///   `source` unless the policy is `replicated`;
-/// - `place(row, shards, table)` and `row(place, shards, table)`: a bijection of rows and places;
-/// - `rows(rows, shard, shards, table)`: how many rows of a table of `rows` rows the shard has;
-/// - `columns(dim, shard, shards)`: which columns it has.
-/// A policy that splits rows gives every shard all columns, and the other way round.
+/// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows and places;
+/// - `rows(shard, TableShape)`: how many rows the shard has;
+/// - `columns(shard, TableShape)`: which columns it has.
+/// A policy that splits rows gives every shard all columns, and the other way round. A rank has at most one shard of a
+/// table, and shards of rows are numbered in the order of their owners (unless the policy is replicated).
 template <class S>
-concept ShardingPolicy = requires(const Topology& t, std::int64_t rows, int n, const RowPlace& place) {
+concept ShardingPolicy = requires(const Topology& t, std::int64_t row, int n, const RowPlace& place,
+                                  const TableShape& table) {
     { S::name } -> std::convertible_to<std::string>;
     { S::splits } -> std::convertible_to<Splits>;
     { S::replicated } -> std::convertible_to<bool>;
     { S::shards(t, n) } -> std::same_as<int>;
     { S::owner(t, n, n, n) } -> std::same_as<int>;
-    { S::place(rows, n, n) } -> std::same_as<RowPlace>;
-    { S::row(place, n, n) } -> std::same_as<std::int64_t>;
-    { S::rows(rows, n, n, n) } -> std::same_as<std::int64_t>;
-    { S::columns(n, n, n) } -> std::same_as<Columns>;
+    { S::place(row, table) } -> std::same_as<RowPlace>;
+    { S::row(place, table) } -> std::same_as<std::int64_t>;
+    { S::rows(n, table) } -> std::same_as<std::int64_t>;
+    { S::columns(n, table) } -> std::same_as<Columns>;
 };
 
 /// The parts of a policy that does not split rows.
 struct WholeRows {
-    static constexpr RowPlace place(std::int64_t row, int, int) noexcept { return {.shard = 0, .local = row}; }
-    static constexpr std::int64_t row(const RowPlace& place, int, int) noexcept { return place.local; }
-    static constexpr std::int64_t rows(std::int64_t rows, int, int, int) noexcept { return rows; }
+    static constexpr RowPlace place(std::int64_t row, const TableShape&) noexcept { return {.shard = 0, .local = row}; }
+    static constexpr std::int64_t row(const RowPlace& place, const TableShape&) noexcept { return place.local; }
+    static constexpr std::int64_t rows(int, const TableShape& table) noexcept { return table.rows; }
 };
 
 /// The part of a policy that does not split columns.
 struct WholeColumns {
-    static constexpr Columns columns(int dim, int, int) noexcept { return {.first = 0, .count = dim}; }
+    static constexpr Columns columns(int, const TableShape& table) noexcept { return {.first = 0, .count = table.dim}; }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -20,17 +20,20 @@ struct Row : WholeColumns {
 
     static constexpr int shards(const Topology& t, int) noexcept { return t.ranks(); }
     static constexpr int owner(const Topology&, int, int, int shard) noexcept { return shard; }
-    static constexpr RowPlace place(std::int64_t row, int shards, int table) noexcept {
-        const std::int64_t dealt = row + table % shards;
-        return {.shard = static_cast<int>(dealt % shards), .local = row / shards};
+    static constexpr RowPlace place(std::int64_t row, const TableShape& table) noexcept {
+        const std::int64_t dealt = row + table.index % table.shards;
+        return {.shard = static_cast<int>(dealt % table.shards), .local = row / table.shards};
     }
-    static constexpr std::int64_t row(const RowPlace& place, int shards, int table) noexcept {
-        const int first = (place.shard - table % shards + shards) % shards;  // the first row of this shard
-        return place.local * shards + first;
+    static constexpr std::int64_t row(const RowPlace& place, const TableShape& table) noexcept {
+        return place.local * table.shards + first_row(place.shard, table);
     }
-    static constexpr std::int64_t rows(std::int64_t rows, int shard, int shards, int table) noexcept {
-        const int first = (shard - table % shards + shards) % shards;
-        return (rows - first + shards - 1) / shards;
+    static constexpr std::int64_t rows(int shard, const TableShape& table) noexcept {
+        return (table.rows - first_row(shard, table) + table.shards - 1) / table.shards;
+    }
+
+  private:
+    static constexpr int first_row(int shard, const TableShape& table) noexcept {
+        return (shard - table.index % table.shards + table.shards) % table.shards;
     }
 };
 
