@@ -40,19 +40,20 @@ const float* table(int dim, std::int64_t rows) {
 }
 
 /// Reads each row and writes each output once; sums all rows of a bag into a few registers.
+template <int Dim>
 void ceiling(const shardwise::LookupArguments& a, int distance) {
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         Line sum[4] = {};
         for (const std::int64_t end = i + (a.lengths == nullptr ? 1 : a.lengths[bag]); i < end; ++i) {
             if (i + distance < a.ids)
-                shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + distance]) * a.dim, a.dim, 0);
-            const float* row = a.table + static_cast<std::int64_t>(a.rows[i]) * a.dim;
-            for (int d = 0; d < a.dim; d += 16)
+                shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + distance]) * Dim, Dim, 0);
+            const float* row = a.table + static_cast<std::int64_t>(a.rows[i]) * Dim;
+            for (int d = 0; d < Dim; d += 16)
                 sum[d / 16 % 4] += *reinterpret_cast<const Line*>(row + d);
         }
-        for (int d = 0; d < a.dim; d += 16)
-            *reinterpret_cast<Line*>(a.out + bag * a.dim + d) = sum[d / 16 % 4];
+        for (int d = 0; d < Dim; d += 16)
+            *reinterpret_cast<Line*>(a.out + bag * Dim + d) = sum[d / 16 % 4];
     }
 }
 
@@ -85,7 +86,11 @@ void pooled_lookup(benchmark::State& state) {
         state.SetIterationTime(time);
         kernel.add(time);
         for (const int distance : {16, 24, 32, 48})
-            best_ceiling.add(shardwise_bench::seconds([&] { ceiling(arguments, distance); }));
+            best_ceiling.add(shardwise_bench::seconds([&] {
+                if (dim == 16) ceiling<16>(arguments, distance);
+                if (dim == 64) ceiling<64>(arguments, distance);
+                if (dim == 128) ceiling<128>(arguments, distance);
+            }));
     }
     const std::int64_t row_bytes = 4 * dim;
     shardwise_bench::report(state, ids * (row_bytes + 4) + bags * (row_bytes + (bag == 1 ? 0 : 4)), kernel,

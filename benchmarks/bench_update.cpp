@@ -94,7 +94,8 @@ void update(benchmark::State& state) {
     std::vector<std::int64_t> distinct = batch.values;
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-    shardwise::Buffer<float> gradient;
+    shardwise::HugePageResource memory;
+    shardwise::Buffer<float> gradient{memory};
     gradient.resize(static_cast<std::size_t>(bags * dim));
     std::fill_n(gradient.data(), gradient.size(), 1e-6F);
 
