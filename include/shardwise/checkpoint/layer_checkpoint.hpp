@@ -1,0 +1,316 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shardwise/checkpoint/layer_shards.hpp"
+#include "shardwise/checkpoint/safetensors.hpp"
+#include "shardwise/checkpoint/shard_rows.hpp"
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/bytes.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+
+/// \file
+/// A model in one safetensors file, whatever its sharding and the number of ranks: every table reassembled.
+///
+/// Tensors: `tables/<name>/weight` (rows, dim); the optimizer's state `tables/<name>/element_state.<i>` (rows, dim) and
+/// `tables/<name>/row_state.<i>` (rows,); dense tensors under their own names; numbers, such as steps, as I64 of shape
+/// (). The metadata `optimizer` names the rule. Rank 0 reads and writes; tables pass through it in chunks of rows.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A tensor that every rank has a copy of.
+struct DenseTensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::span<float> values;
+};
+
+/// What goes into a checkpoint, or comes out of it. Refers to memory of the model.
+struct Checkpoint {
+    LayerShards layer;
+    std::vector<DenseTensor> dense;
+    std::map<std::string, std::int64_t> numbers;  ///< by name; `load` fills in the values of the names that stand here
+    std::int64_t chunk_bytes = std::int64_t{4} << 20;  ///< of a table that are on their way at once
+};
+
+namespace detail {
+
+/// One tensor of a table: how to find its part of a local row in a shard.
+struct TablePart {
+    enum class Kind : std::uint8_t { weight, element_state, row_state };
+
+    int table = 0;
+    Kind kind = Kind::weight;
+    int slot = 0;
+    std::string name;
+    std::int64_t rows = 0;
+    int width = 0;  ///< columns of the whole table's tensor
+
+    [[nodiscard]] std::vector<std::int64_t> shape() const {
+        return kind == Kind::row_state ? std::vector<std::int64_t>{rows} : std::vector<std::int64_t>{rows, width};
+    }
+    /// How many columns of it a shard has, and where they begin. Every column shard has the whole row's state.
+    [[nodiscard]] int columns(const ShardView& shard) const { return kind == Kind::row_state ? 1 : shard.dim; }
+    [[nodiscard]] int first_column(const ShardView& shard) const {
+        return kind == Kind::row_state ? 0 : shard.first_column;
+    }
+    [[nodiscard]] float* at(const ShardView& shard, std::int64_t local, int element_slots, int row_slots) const {
+        if (kind == Kind::weight) return shard.weights + local * shard.dim;
+        if (kind == Kind::row_state) return shard.row_state + local * row_slots + slot;
+        return shard.element_state + (local * element_slots + slot) * shard.dim;
+    }
+};
+
+[[nodiscard]] inline std::vector<TablePart> table_parts(const LayerShards& layer) {
+    using Kind = TablePart::Kind;
+    std::vector<TablePart> parts;
+    for (int t = 0; t < static_cast<int>(layer.tables.size()); ++t) {
+        const TableConfig& table = layer.tables[static_cast<std::size_t>(t)];
+        const std::string prefix = "tables/" + table.name + "/";
+        const auto add = [&](Kind kind, int slot, const std::string& name) {
+            parts.push_back({.table = t,
+                             .kind = kind,
+                             .slot = slot,
+                             .name = prefix + name,
+                             .rows = table.rows,
+                             .width = kind == Kind::row_state ? 1 : table.dim});
+        };
+        add(Kind::weight, 0, "weight");
+        for (int i = 0; i < layer.element_slots; ++i)
+            add(Kind::element_state, i, "element_state." + std::to_string(i));
+        for (int i = 0; i < layer.row_slots; ++i)
+            add(Kind::row_state, i, "row_state." + std::to_string(i));
+    }
+    return parts;
+}
+
+[[nodiscard]] inline std::int64_t rows_a_chunk(const TablePart& part, std::int64_t chunk_bytes) {
+    return std::max<std::int64_t>(1, chunk_bytes / (part.width * static_cast<std::int64_t>(sizeof(float))));
+}
+
+/// The shards of one table on this rank, ready to be walked in the order of the table.
+struct TableRows {
+    const TableShard* shard;
+    ShardRows rows;
+};
+[[nodiscard]] inline std::vector<TableRows> rows_of_table(const LayerShards& layer, int table) {
+    std::vector<TableRows> all;
+    for (const TableShard& shard : layer.shards)
+        if (shard.view.table == table) all.push_back({&shard, ShardRows{shard}});
+    return all;
+}
+
+/// This rank's rows [first, last) of a part: for each shard, its columns, the number of rows, the rows, their values.
+inline void pack_rows(const LayerShards& layer, const TablePart& part, const std::vector<TableRows>& rows, int rank,
+                      std::int64_t first, std::int64_t last, std::vector<std::byte>& to) {
+    to.clear();
+    const auto put = [&](const void* from, std::size_t bytes) {
+        const auto* begin = static_cast<const std::byte*>(from);
+        to.insert(to.end(), begin, begin + bytes);
+    };
+    std::vector<std::int64_t> locals;
+    std::vector<std::int64_t> numbers;
+    for (const TableRows& one : rows) {
+        const ShardView& shard = one.shard->view;
+        if (shard.replicated && rank != 0) continue;
+        if (part.kind == TablePart::Kind::row_state && shard.first_column != 0) continue;
+        locals.clear();
+        numbers.clear();
+        one.rows.visit(first, last, [&](std::int64_t row, std::int64_t local) {
+            numbers.push_back(row);
+            locals.push_back(local);
+        });
+        const std::int64_t head[] = {part.first_column(shard), part.columns(shard),
+                                     static_cast<std::int64_t>(numbers.size())};
+        put(head, sizeof head);
+        put(numbers.data(), numbers.size() * sizeof(std::int64_t));
+        for (const std::int64_t local : locals)
+            put(part.at(shard, local, layer.element_slots, layer.row_slots),
+                static_cast<std::size_t>(part.columns(shard)) * sizeof(float));
+        if (to.size() % alignof(std::int64_t) != 0) to.resize(to.size() + 4);
+    }
+}
+
+/// Puts a rank's rows in their places of `chunk`, rows from `first` on. \returns the number of values
+[[nodiscard]] inline std::int64_t unpack_rows(const TablePart& part, std::int64_t first,
+                                              std::span<const std::byte> from, std::span<float> chunk) {
+    std::int64_t values = 0;
+    ByteReader reader{from};
+    for (std::size_t used = 0; used < from.size();) {
+        const auto first_column = reader.get<std::int64_t>();
+        const auto columns = reader.get<std::int64_t>();
+        const auto count = reader.get<std::int64_t>();
+        const auto* rows = reader.view<std::int64_t>(count);
+        const auto* data = reader.view<float>(count * columns);
+        reader.skip_padding();
+        if (reader.overrun()) throw Mismatch{"checkpoint: a rank sent rows that end too early"};
+        for (std::int64_t i = 0; i < count; ++i)
+            std::copy_n(data + i * columns, columns, chunk.data() + (rows[i] - first) * part.width + first_column);
+        values += count * columns;
+        used += static_cast<std::size_t>(padded_part(24 + count * 8 + count * columns * 4));
+    }
+    return values;
+}
+
+inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint) {
+    writer.metadata("format", "shardwise 1");
+    writer.metadata("optimizer", checkpoint.layer.optimizer);
+    for (const auto& [name, value] : checkpoint.numbers)
+        writer.declare(name, TensorType::i64, {});
+    for (const DenseTensor& tensor : checkpoint.dense)
+        writer.declare(tensor.name, TensorType::f32, tensor.shape);
+    for (const TablePart& part : table_parts(checkpoint.layer))
+        writer.declare(part.name, TensorType::f32, part.shape());
+}
+
+}  // namespace detail
+
+/// Writes a checkpoint. Collective; all ranks give the same path, tables, dense tensors and numbers.
+///
+/// Memory on rank 0: a few times `chunk_bytes`. Cost: every table crosses to rank 0 once, with its row numbers.
+/// \throws BadInput on every rank when the file cannot be written; an older file of that name is still there then
+inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const Checkpoint& checkpoint) {
+    std::unique_ptr<SafetensorsWriter> writer;
+    std::string wrong;
+    const auto on_root = [&](auto work) {  // an error is kept until all ranks can hear of it
+        if (comm.rank() != 0 || !wrong.empty()) return;
+        try {
+            work();
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+    };
+    on_root([&] {
+        writer = std::make_unique<SafetensorsWriter>(path);
+        detail::declare_all(*writer, checkpoint);
+        writer->begin();
+        for (const auto& [name, value] : checkpoint.numbers)
+            writer->append(std::span<const std::int64_t>{&value, 1});
+        for (const DenseTensor& tensor : checkpoint.dense)
+            writer->append(std::span<const float>{tensor.values});
+    });
+    agree_on_input(comm, wrong);
+
+    std::vector<std::byte> mine;
+    std::vector<float> chunk;
+    std::vector<detail::TableRows> rows;
+    int table = -1;
+    for (const detail::TablePart& part : detail::table_parts(checkpoint.layer)) {
+        if (part.table != table) rows = detail::rows_of_table(checkpoint.layer, table = part.table);
+        const std::int64_t step = detail::rows_a_chunk(part, checkpoint.chunk_bytes);
+        for (std::int64_t first = 0; first < part.rows; first += step) {
+            const std::int64_t last = std::min(part.rows, first + step);
+            detail::pack_rows(checkpoint.layer, part, rows, comm.rank(), first, last, mine);
+            const auto all = gather_v<std::byte>(comm, 0, mine);
+            if (comm.rank() != 0) continue;
+            chunk.resize(static_cast<std::size_t>((last - first) * part.width));
+            std::int64_t values = 0;
+            for (const auto& theirs : all)
+                values += detail::unpack_rows(part, first, theirs, chunk);
+            if (values != static_cast<std::int64_t>(chunk.size()))
+                throw Mismatch{"checkpoint: '" + part.name + "', rows " + std::to_string(first) + " to " +
+                               std::to_string(last) + ": the ranks have " + std::to_string(values) + " of " +
+                               std::to_string(chunk.size()) + " values"};
+            on_root([&] { writer->append(std::span<const float>{chunk}); });
+        }
+    }
+    on_root([&] { writer->end(); });
+    agree_on_input(comm, wrong);
+}
+
+/// Fills the tables, dense tensors and numbers of `checkpoint` from a file that any sharding on any number of ranks has
+/// written. Collective. Tensors of the file that nobody asks for are left alone.
+///
+/// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 sends every table to every rank.
+/// \throws BadInput on every rank, before anything has changed: for a damaged file, a tensor that is missing or has
+///         another shape, or the state of another optimizer. When reading itself fails, later, some values have changed
+inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
+    std::unique_ptr<SafetensorsReader> reader;
+    std::string wrong;
+    const auto parts = detail::table_parts(checkpoint.layer);
+    if (comm.rank() == 0) {
+        try {
+            reader = std::make_unique<SafetensorsReader>(path);
+            const auto rule = reader->metadata().find("optimizer");
+            if (rule != reader->metadata().end() && rule->second != checkpoint.layer.optimizer)
+                throw BadInput{path + ": holds the state of optimizer '" + rule->second + "', and this layer has '" +
+                               checkpoint.layer.optimizer + "'"};
+            for (const auto& [name, value] : checkpoint.numbers)
+                static_cast<void>(reader->require(name, TensorType::i64, {}));
+            for (const DenseTensor& tensor : checkpoint.dense)
+                static_cast<void>(reader->require(tensor.name, TensorType::f32, tensor.shape));
+            for (const detail::TablePart& part : parts)
+                static_cast<void>(reader->require(part.name, TensorType::f32, part.shape()));
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+    }
+    agree_on_input(comm, wrong);
+
+    /// Elements [first, first + to.size()) of a tensor on every rank.
+    const auto read = [&](const std::string& name, std::int64_t first, auto to) {
+        std::int64_t failed = 0;
+        if (comm.rank() == 0) {
+            try {
+                reader->read(reader->tensors().at(name), first, to);
+            } catch (const BadInput& error) {
+                wrong = error.what();
+                failed = 1;
+            }
+        }
+        broadcast(comm, 0, std::span{&failed, 1});
+        if (failed != 0) agree_on_input(comm, wrong);
+        broadcast(comm, 0, to);
+    };
+    for (auto& [name, value] : checkpoint.numbers)
+        read(name, 0, std::span{&value, 1});
+    for (const DenseTensor& tensor : checkpoint.dense)
+        read(tensor.name, 0, tensor.values);
+    std::vector<float> chunk;
+    std::vector<detail::TableRows> rows;
+    int table = -1;
+    for (const detail::TablePart& part : parts) {
+        if (part.table != table) rows = detail::rows_of_table(checkpoint.layer, table = part.table);
+        const std::int64_t step = detail::rows_a_chunk(part, checkpoint.chunk_bytes);
+        for (std::int64_t first = 0; first < part.rows; first += step) {
+            const std::int64_t last = std::min(part.rows, first + step);
+            chunk.resize(static_cast<std::size_t>((last - first) * part.width));
+            read(part.name, first * part.width, std::span{chunk});
+            for (const detail::TableRows& one : rows) {
+                const ShardView& shard = one.shard->view;
+                const int columns = part.columns(shard);
+                const float* from = chunk.data() + part.first_column(shard);
+                one.rows.visit(first, last, [&](std::int64_t row, std::int64_t local) {
+                    std::copy_n(from + (row - first) * part.width, columns,
+                                part.at(shard, local, checkpoint.layer.element_slots, checkpoint.layer.row_slots));
+                });
+            }
+        }
+    }
+}
+
+/// Writes a layer alone: its tables, and `steps`. Collective; see save_checkpoint.
+template <class Layer>
+void save_layer(CommunicatorRef comm, const std::string& path, Layer& layer) {
+    save_checkpoint(comm, path, {.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", layer.steps()}}});
+}
+/// Reads a layer alone. Collective; see load_checkpoint.
+template <class Layer>
+void load_layer(CommunicatorRef comm, const std::string& path, Layer& layer) {
+    Checkpoint checkpoint{.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", 0}}};
+    load_checkpoint(comm, path, checkpoint);
+    layer.set_steps(checkpoint.numbers.at("steps"));
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

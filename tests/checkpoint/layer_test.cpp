@@ -1,0 +1,227 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/embedding/layer.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/support.hpp"
+#include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/optimizer/adagrad.hpp"
+#include "shardwise/optimizer/adam.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/table.hpp"
+
+namespace {
+
+namespace sw = shardwise;
+using checkpoint_test::TemporaryFile;
+
+const std::vector<sw::TableConfig> tables = {{.name = "a", .rows = 37, .dim = 6, .features = {}, .sharding = "dp"},
+                                             {.name = "b", .rows = 2, .dim = 3, .features = {}, .sharding = "row"},
+                                             {.name = "c", .rows = 50, .dim = 1, .features = {}, .sharding = "table"}};
+
+/// What the test puts into a place of a tensor: a value of its own.
+float value_of(const std::string& tensor, std::int64_t row, int column) {
+    const std::size_t hash = std::hash<std::string>{}(tensor) % 1000;
+    return static_cast<float>(hash) + 1000.0F * static_cast<float>(row) + 0.125F * static_cast<float>(column);
+}
+
+void fill(const sw::LayerShards& layer) {
+    for (const sw::TableShard& shard : layer.shards) {
+        const std::string name = layer.tables[static_cast<std::size_t>(shard.view.table)].name;
+        for (std::int64_t local = 0; local < shard.view.rows; ++local) {
+            const std::int64_t row = shard.row(local);
+            const auto fill_columns = [&](float* to, const std::string& tensor) {
+                for (int d = 0; d < shard.view.dim; ++d)
+                    to[d] = value_of(name + tensor, row, shard.view.first_column + d);
+            };
+            fill_columns(shard.view.weights + local * shard.view.dim, "weight");
+            for (int i = 0; i < layer.element_slots; ++i)
+                fill_columns(shard.view.element_state + (local * layer.element_slots + i) * shard.view.dim,
+                             "element" + std::to_string(i));
+            for (int i = 0; i < layer.row_slots; ++i)
+                shard.view.row_state[local * layer.row_slots + i] = value_of(name + "row" + std::to_string(i), row, 0);
+        }
+    }
+}
+
+using Use = std::function<void(sw::CommunicatorRef, const sw::LayerShards&)>;
+
+template <class... Policies>
+void with_layer(int ranks, const Use& use) {
+    sw::ThreadWorld world{sw::Topology{.hosts = ranks == 4 ? 2 : 1, .ranks_per_host = ranks == 4 ? 2 : ranks}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<Policies...> layer{comm, tables};
+        use(comm, sw::shards_of(layer));
+    });
+}
+
+template <class Rule>
+void every_pair() {
+    using O = sw::Optimizer<Rule>;
+    using Run = void (*)(int, const Use&);
+    const std::vector<Run> shardings = {&with_layer<sw::Sharding<sw::Row>, O>, &with_layer<sw::Sharding<sw::Col>, O>,
+                                        &with_layer<sw::Sharding<sw::Table>, O>, &with_layer<sw::Sharding<sw::DP>, O>,
+                                        &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>};
+    const TemporaryFile first{"first"};
+    const TemporaryFile second{"second"};
+    std::string expected;
+    for (const Run from : shardings) {
+        for (int from_ranks = 1; from_ranks <= 4; ++from_ranks) {
+            from(from_ranks, [&](sw::CommunicatorRef comm, const sw::LayerShards& layer) {
+                fill(layer);
+                sw::save_checkpoint(comm, first.path(),
+                                    {.layer = layer, .dense = {}, .numbers = {{"n", 3}}, .chunk_bytes = 100});
+            });
+            if (expected.empty()) expected = first.read();
+            ASSERT_EQ(first.read(), expected);  // the same file from all
+        }
+    }
+    ASSERT_FALSE(expected.empty());
+    for (const Run to : shardings) {
+        for (int to_ranks = 1; to_ranks <= 4; ++to_ranks) {
+            to(to_ranks, [&](sw::CommunicatorRef comm, const sw::LayerShards& layer) {
+                sw::Checkpoint checkpoint{.layer = layer, .dense = {}, .numbers = {{"n", 0}}, .chunk_bytes = 77};
+                sw::load_checkpoint(comm, first.path(), checkpoint);
+                if (checkpoint.numbers.at("n") != 3) throw sw::BadInput{"the number was lost"};
+                sw::save_checkpoint(comm, second.path(), checkpoint);
+            });
+            ASSERT_EQ(second.read(), expected);  // and into all
+        }
+    }
+}
+
+TEST(LayerCheckpoint, EveryPairOfShardingsAndWorldSizesWithAMomentAnElement) {
+    every_pair<sw::Adam>();
+}
+TEST(LayerCheckpoint, EveryPairOfShardingsAndWorldSizesWithAMomentARow) {
+    every_pair<sw::RowwiseAdagrad<>>();
+}
+
+TEST(LayerCheckpoint, HoldsWhatWasPutIn) {
+    const TemporaryFile file{"values"};
+    with_layer<sw::Sharding<sw::Col>, sw::Optimizer<sw::Adagrad>>(3, [&](sw::CommunicatorRef comm, const auto& layer) {
+        fill(layer);
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+    });
+    sw::SafetensorsReader reader{file.path()};
+    std::vector<float> values(37 * 6);
+    reader.read(reader.require("tables/a/element_state.0", sw::TensorType::f32, {37, 6}), 0, std::span{values});
+    for (int row = 0; row < 37; ++row)
+        for (int column = 0; column < 6; ++column)
+            EXPECT_EQ(values[static_cast<std::size_t>(row * 6 + column)], value_of("aelement0", row, column));
+    EXPECT_EQ(reader.metadata().at("optimizer"), "adagrad");
+}
+
+TEST(LayerCheckpoint, TrainingGoesOn) {
+    using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
+    const TemporaryFile file{"goes_on"};
+    const TemporaryFile straight{"straight"};
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const auto train = [&](Layer& layer, int first, int last) {
+            for (int step = first; step < last; ++step) {
+                std::vector<std::int64_t> ids;
+                for (const sw::TableConfig& table : tables)
+                    for (int i = 0; i < 4; ++i)
+                        ids.push_back((step * 7 + i * 3 + comm.rank()) % table.rows);
+                const auto out = layer.forward(sw::JaggedView<std::int64_t>{.samples = 4,
+                                                                            .features = 3,
+                                                                            .values = ids,
+                                                                            .lengths = {},
+                                                                            .offsets = {},
+                                                                            .weights = {},
+                                                                            .keys = {}});
+                std::vector<float> gradient(static_cast<std::size_t>(out.rows() * out.columns()));
+                for (std::size_t i = 0; i < gradient.size(); ++i)
+                    gradient[i] = out.data()[i] - 0.01F * static_cast<float>(i % 5);
+                layer.backward(sw::MatrixView<const float>{gradient.data(), out.rows(), out.columns()});
+            }
+        };
+        Layer whole{comm, tables};
+        train(whole, 0, 5);
+        sw::save_layer(comm, straight.path(), whole);
+        Layer begins{comm, tables};
+        train(begins, 0, 3);
+        sw::save_layer(comm, file.path(), begins);
+        Layer ends{comm, tables};
+        sw::load_layer(comm, file.path(), ends);
+        train(ends, 3, 5);
+        sw::save_layer(comm, file.path(), ends);
+    });
+    EXPECT_EQ(file.read(), straight.read());
+}
+
+TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
+    const TemporaryFile file{"other"};
+    const auto refuse = [&](const std::string& expected, const std::vector<sw::TableConfig>& others) {
+        std::atomic<int> refused{0};
+        sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 3}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            sw::EmbeddingLayer<sw::Optimizer<sw::Adagrad>> layer{comm, others};
+            fill(sw::shards_of(layer));
+            const float before = layer.steps() == 0 ? value_of("aweight", 0, 0) : 0.0F;
+            try {
+                sw::load_layer(comm, file.path(), layer);
+            } catch (const sw::BadInput& error) {
+                EXPECT_NE(std::string{error.what()}.find(expected), std::string::npos) << error.what();
+                ++refused;
+            }
+            for (const sw::TableShard& shard : sw::shards_of(layer).shards)
+                if (shard.view.table == 0 && shard.view.rows != 0 && shard.row(0) == 0) {
+                    EXPECT_EQ(shard.view.weights[0], before);
+                }
+        });
+        EXPECT_EQ(refused, 3);
+    };
+    refuse("cannot be read", tables);
+    with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+    });
+    refuse("has no tensor 'steps'", tables);
+    with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {{"steps", 0}}});
+    });
+    auto others = tables;
+    others[2].rows = 51;
+    refuse("tensor 'tables/c/weight' is F32 of shape (50, 1), expected F32 of shape (51, 1)", others);
+    others[2].name = "d";
+    refuse("has no tensor 'tables/d/weight'", others);
+    with_layer<sw::Optimizer<sw::Adam>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {{"steps", 0}}});
+    });
+    refuse("holds the state of optimizer 'adam', and this layer has 'adagrad'", tables);
+    const std::string whole = file.read();
+    file.write(whole.substr(0, whole.size() - 4));
+    refuse("its data is", tables);
+}
+
+TEST(LayerCheckpoint, WhereItCannotBeWrittenEveryRankHearsOfIt) {
+    std::atomic<int> refused{0};
+    with_layer<sw::Optimizer<sw::Adagrad>>(3, [&](sw::CommunicatorRef comm, const auto& layer) {
+        try {
+            sw::save_checkpoint(comm, "/nonexistent/folder/file", {.layer = layer, .dense = {}, .numbers = {}});
+        } catch (const sw::BadInput&) {
+            ++refused;
+        }
+    });
+    EXPECT_EQ(refused, 3);
+}
+
+TEST(LayerCheckpoint, RowsInAnyOrder) {
+    const sw::TableShard shard{.view = {.rows = 5}, .row = [](std::int64_t local) { return 40 - 10 * local; }};
+    const sw::ShardRows rows{shard};
+    std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+    rows.visit(10, 31, [&](std::int64_t row, std::int64_t local) { seen.emplace_back(row, local); });
+    EXPECT_EQ(seen, (std::vector<std::pair<std::int64_t, std::int64_t>>{{10, 3}, {20, 2}, {30, 1}}));
+}
+
+}  // namespace
