@@ -1,0 +1,41 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include "feed.hpp"
+#include "model.hpp"
+#include "shardwise/metrics/binary.hpp"
+#include "shardwise/metrics/streaming_auc.hpp"
+
+/// \file
+/// How good the model is.
+
+namespace train_dlrm {
+
+/// Metrics of some samples. NaN where they make no sense.
+struct Quality {
+    std::int64_t samples = 0;
+    double loss = 0;  ///< mean log loss, nats
+    double auc = 0;
+    double ne = 0;  ///< normalized entropy
+};
+
+/// Predicts all test data. Collective. \returns the same on all ranks
+[[nodiscard]] Quality evaluate(Model& model, Feed& feed, sw::CommunicatorRef comm, bool prefetch);
+
+/// Metrics of the samples that a model predicts before it learns from them, in constant memory.
+class RunningQuality {
+  public:
+    void add(std::span<const float> logits, std::span<const float> labels);
+    void reset();
+    /// Over all ranks. Collective.
+    [[nodiscard]] Quality value(sw::CommunicatorRef comm) const;
+
+  private:
+    sw::BinarySums sums_;
+    sw::StreamingAuc auc_;
+};
+
+}  // namespace train_dlrm

@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "embedding.hpp"
+#include "policies.hpp"
+#include "shardwise/core/error.hpp"
+
+namespace train_dlrm {
+
+namespace {
+
+template <class List>
+std::vector<std::string> names_of() {
+    std::vector<std::string> names;
+    mp::mp_for_each<mp::mp_transform<mp::mp_identity, List>>(
+        [&](auto identity) { names.emplace_back(decltype(identity)::type::name); });
+    return names;
+}
+
+template <class List>
+void check_name(const char* flag, const std::string& name) {
+    const auto names = names_of<List>();
+    if (std::find(names.begin(), names.end(), name) == names.end())
+        throw sw::BadInput{
+            fmt::format("{} '{}': there is no such policy; give one of {}", flag, name, fmt::join(names, ", "))};
+}
+
+template <class S, class P>
+struct Unit {
+    using sharding = S;
+    using pooling = P;
+};
+
+}  // namespace
+
+void check_policies(const Policies& p) {
+    check_name<Shardings>("--sharding", p.sharding);
+    check_name<Optimizers>("--optimizer", p.optimizer);
+    check_name<Poolings>("--pooling", p.pooling);
+    check_name<Orders>("--order", p.order);
+    check_name<Wires>("--wire", p.wire_forward);
+    check_name<Wires>("--wire-backward", p.wire_backward);
+    if (p.order == "sample" && (p.sharding == "dp" || p.sharding == "mixed"))
+        throw sw::BadInput{
+            fmt::format("--order sample with --sharding {}: the sum by sample needs every contribution at "
+                        "one owner, and replicated rows are summed on each rank first; use --order tree, "
+                        "or --sharding row, col or table",
+                        p.sharding)};
+    if (p.order == "sample" && (p.wire_forward != "fp32" || p.wire_backward != "fp32"))
+        throw sw::BadInput{"--order sample is built with --wire fp32 alone in this program"};
+    if (p.wire_forward == "bf16" && p.wire_backward == "fp32")
+        throw sw::BadInput{
+            "--wire bf16 with --wire-backward fp32 is not built in this program: gradients bear the "
+            "lower precision better than vectors do"};
+    if (p.sharding == "dp" && p.wire_forward != "fp32")
+        throw sw::BadInput{
+            "--wire has no effect with --sharding dp, since no vector travels forward; give "
+            "--wire-backward alone"};
+}
+
+std::string axis_help(const std::string& axis) {
+    const auto all = [](const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); };
+    if (axis == "sharding")
+        return "Where each row lives: " + all(names_of<Shardings>()) + " (tables are dp, table and row in turn)";
+    if (axis == "pooling") return "What a lookup returns: " + all(names_of<Poolings>());
+    if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all(names_of<Optimizers>());
+    if (axis == "order") return "The order in which gradients are summed: " + all(names_of<Orders>());
+    return "The precision of vectors on the wire: " + all(names_of<Wires>());
+}
+
+std::unique_ptr<Embedding> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
+                                          const EmbeddingSetup& setup) {
+    check_policies(policies);
+    std::unique_ptr<Embedding> made;
+    mp::mp_for_each<mp::mp_product<Unit, Shardings, Poolings>>([&](auto unit) {
+        using S = typename decltype(unit)::sharding;
+        using P = typename decltype(unit)::pooling;
+        if (policies.sharding == S::name && policies.pooling == P::name)
+            made = make_composition<S, P>(policies, comm, setup);
+    });
+    return made;
+}
+
+}  // namespace train_dlrm

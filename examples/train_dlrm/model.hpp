@@ -1,0 +1,86 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "embedding.hpp"
+#include "options.hpp"
+#include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/comm/all_reduce.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/data/batch.hpp"
+#include "shardwise/dense/dlrm.hpp"
+#include "shardwise/dense/optimizer.hpp"
+#include "shardwise/plan/trace.hpp"
+
+/// \file
+/// The model on one rank: sharded tables, and dense layers that every rank has a copy of.
+
+namespace train_dlrm {
+
+/// DLRM: the embedding layer and the dense part, with their optimizers. All but the accessors is collective.
+class Model {
+  public:
+    Model(const Options& options, sw::CommunicatorRef comm);
+
+    /// Sends the ids of a batch on their way.
+    void start(const sw::ClickBatch& batch) { embedding_->start(batch.ids.view()); }
+    /// Predicts the batch that was started first. \returns the logits, (samples)
+    std::span<const float> forward(const sw::ClickBatch& batch);
+    /// Ends the batch that was looked up, without learning.
+    void finish() { embedding_->finish(); }
+    /// Ends the batch that was started first: nobody wants to know.
+    void drop();
+    /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses
+    double learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples);
+
+    /// What a step on these batches, one a rank, moves. A pure function.
+    [[nodiscard]] sw::LayerCost predict_embedding(const std::vector<sw::JaggedView<std::int64_t>>& batches) const {
+        return embedding_->predict_cost(batches);
+    }
+    [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
+    /// Bytes of tables, dense weights, gradients and moments on a rank. A pure function.
+    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const;
+
+    [[nodiscard]] Embedding& embedding() noexcept { return *embedding_; }
+    [[nodiscard]] sw::DlrmDense& dense() noexcept { return dense_; }
+    [[nodiscard]] sw::MemoryAccount& memory() noexcept { return *memory_; }
+    [[nodiscard]] sw::Tracer& tracer() noexcept { return *tracer_; }
+    /// Steps so far.
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    /// Goes on from step `steps`.
+    void set_steps(std::int64_t steps);
+    /// All weights and moments, as a checkpoint takes them: dense weights under their names, the moments of weight w as
+    /// `dense_state/w/<i>`.
+    [[nodiscard]] sw::Checkpoint checkpoint();
+    /// Seconds of exchanges inside the embedding layer, and of the sum of dense gradients.
+    [[nodiscard]] double exchange_seconds() const noexcept;
+    [[nodiscard]] double reduction_seconds() const noexcept { return reduction_seconds_; }
+
+  private:
+    using DenseRule = std::variant<sw::DenseSgd, sw::DenseAdagrad, sw::DenseAdam>;
+    [[nodiscard]] std::size_t moments() const;
+    [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(steps_ + 1); }
+    static DenseRule dense_rule(const Options& options, std::size_t elements, sw::MemoryAccount& memory);
+    static sw::DlrmConfig dense_config(const Options& options);
+
+    std::unique_ptr<sw::MemoryAccount> memory_ = std::make_unique<sw::MemoryAccount>();
+    std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();
+    sw::Topology topology_;
+    sw::LearningRate learning_rate_;
+    sw::DlrmDense dense_;
+    DenseRule rule_;
+    sw::TreeAllReduce reduce_;
+    sw::Buffer<float> logit_gradient_;
+    std::unique_ptr<Embedding> embedding_;
+    std::int64_t steps_ = 0;
+    double reduction_seconds_ = 0;
+};
+
+}  // namespace train_dlrm

@@ -1,0 +1,76 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "embedding.hpp"
+#include "shardwise/data/generator.hpp"
+#include "shardwise/optimizer/learning_rate.hpp"
+
+/// \file
+/// What the command line says.
+
+namespace train_dlrm {
+
+/// Everything that a run depends on.
+struct Options {
+    // where
+    int ranks = 4;  ///< under mpirun: that of the job
+    int hosts = 0;  ///< 0: two where they divide the ranks, else one; under mpirun: the real ones
+    double deadline_seconds = 300;
+    bool mpi = false;  ///< found in the environment
+
+    // how much
+    std::uint64_t seed = 1;
+    std::optional<std::int64_t> steps;  ///< in all, with those of a loaded checkpoint
+    int epochs = 1;
+    std::int64_t batch = 32;  ///< samples a rank
+
+    // data
+    std::vector<std::string> data;
+    std::vector<std::string> test;
+    std::int64_t samples = 131072;  ///< an epoch of generated data
+    std::int64_t test_samples = 16384;
+    double zipf = 1.05;
+    std::int32_t bag = 1;
+
+    // model
+    std::vector<std::int64_t> rows = {5000};
+    int dim = 16;
+    std::vector<std::int64_t> bottom;
+    std::vector<std::int64_t> top = {128, 64, 1};
+
+    // policies
+    Policies policies;
+    bool prefetch = true;
+    sw::LearningRate learning_rate{.base = 0.015F};
+
+    // what to show and keep
+    bool explain = false;
+    std::int64_t measure = 10;  ///< steps whose bytes are predicted
+    std::string trace;
+    std::string json;
+    std::string save;
+    std::string load;
+};
+
+inline constexpr int dense_features = 13;
+inline constexpr int categories = 26;
+
+/// Reads the command line. \returns nothing when it asked for help; `text` is the help then
+/// \throws BadInput with one sentence
+[[nodiscard]] std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text);
+
+/// The tables of the model.
+[[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);
+
+/// The options as they are written into a report.
+[[nodiscard]] nlohmann::json to_json(const Options& options, const sw::Topology& topology);
+
+}  // namespace train_dlrm

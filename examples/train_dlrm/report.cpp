@@ -1,0 +1,194 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace train_dlrm {
+
+namespace {
+
+using nlohmann::json;
+
+// NaN has no place in JSON.
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+json tier_json(const sw::TierTraffic& t) {
+    return {{"payload", t.payload}, {"control", t.control}, {"messages", t.messages}};
+}
+json traffic_json(const sw::Traffic& t) {
+    return {{"host", tier_json(t.host)}, {"cross_host", tier_json(t.cross_host)}};
+}
+json quality_json(const Quality& q) {
+    return {{"samples", q.samples}, {"loss", number(q.loss)}, {"auc", number(q.auc)}, {"ne", number(q.ne)}};
+}
+
+template <class Value>
+json by_rank(const Report& report, Value value) {
+    json all = json::array();
+    std::int64_t most = 0;
+    for (const RankPart& rank : report.ranks) {
+        most = std::max(most, value(rank));
+        all.push_back(value(rank));
+    }
+    return {{"max", most}, {"by_rank", all}};
+}
+
+struct Split {
+    double mean = 0;
+    double most = 0;
+};
+template <class Value>
+Split split(const Report& report, Value value) {
+    Split s;
+    const double steps = std::max<double>(1, static_cast<double>(report.losses.size()));
+    for (const RankPart& rank : report.ranks) {
+        s.mean += value(rank.times) / steps / static_cast<double>(report.ranks.size());
+        s.most = std::max(s.most, value(rank.times) / steps);
+    }
+    return s;
+}
+
+std::string bytes_text(double bytes) {
+    static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    std::size_t unit = 0;
+    while (bytes >= 1024 && unit + 1 < std::size(units)) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 2, units[unit]);
+}
+
+std::string tier_text(const char* name, const sw::TierTraffic& moved, const sw::TierTraffic& predicted,
+                      std::int64_t steps) {
+    const auto per_step = [&](std::int64_t n) { return static_cast<double>(n) / static_cast<double>(steps); };
+    return fmt::format("  {:<12}{:>14}{:>14}{:>12.0f}   {:>14}{:>14}{:>12.0f}\n", name,
+                       bytes_text(per_step(moved.payload)), bytes_text(per_step(moved.control)),
+                       per_step(moved.messages), bytes_text(per_step(predicted.payload)),
+                       bytes_text(per_step(predicted.control)), per_step(predicted.messages));
+}
+
+}  // namespace
+
+const Epoch* Report::best() const {
+    const Epoch* best = nullptr;
+    for (const Epoch& epoch : epochs)
+        if (best == nullptr || epoch.quality.auc > best->quality.auc || std::isnan(best->quality.auc)) best = &epoch;
+    return best;
+}
+
+double Report::samples_per_second() const {
+    double slowest = 0;
+    for (const RankPart& rank : ranks)
+        slowest = std::max(slowest, rank.times.total);
+    return slowest > 0 ? static_cast<double>(samples) / slowest : std::numeric_limits<double>::quiet_NaN();
+}
+
+sw::Traffic Report::moved() const {
+    sw::Traffic sum;
+    for (const RankPart& rank : ranks)
+        sum += rank.moved;
+    return sum;
+}
+
+json to_json(const Report& r, const Options& o) {
+    const Epoch* best = r.best();
+    json epochs = json::array();
+    for (const Epoch& epoch : r.epochs) {
+        json one = quality_json(epoch.quality);
+        one["epoch"] = epoch.number;
+        one["steps"] = epoch.steps;
+        epochs.push_back(one);
+    }
+    json time;
+    for (std::size_t i = 0; i < Times::names.size(); ++i) {
+        const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
+        time[Times::names[i]] = {{"mean", s.mean}, {"max", s.most}};
+    }
+    const Split total = split(r, [](const Times& t) { return t.total; });
+    time["step"] = {{"mean", total.mean}, {"max", total.most}};
+    json losses = json::array();
+    for (const double loss : r.losses)
+        losses.push_back(number(loss));
+    const auto memory = [&](auto value) { return by_rank(r, value); };
+    return {
+        {"config", to_json(o, r.topology)},
+        {"samples_per_second", number(r.samples_per_second())},
+        {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
+        {"first_step", r.first_step},
+        {"samples", r.samples},
+        {"loss", best == nullptr ? json() : number(best->quality.loss)},
+        {"auc", best == nullptr ? json() : number(best->quality.auc)},
+        {"ne", best == nullptr ? json() : number(best->quality.ne)},
+        {"quality_of", r.tested ? "test" : "train"},
+        {"best_epoch", best == nullptr ? json() : json(best->number)},
+        {"epochs", epochs},
+        {"losses", losses},
+        {"bytes",
+         {{"steps", r.measured_steps}, {"predicted", traffic_json(r.predicted)}, {"moved", traffic_json(r.moved())}}},
+        {"memory",
+         {{"predicted", {{"static", memory([](const RankPart& p) { return p.predicted_static_bytes; })}}},
+          {"measured",
+           {{"static", memory([](const RankPart& p) { return p.static_bytes; })},
+            {"dynamic", memory([](const RankPart& p) { return p.dynamic_bytes; })},
+            {"peak", memory([](const RankPart& p) { return p.peak_bytes; })}}}}},
+        {"time", time}};
+}
+
+std::string to_table(const Report& r) {
+    std::string text;
+    const Epoch* best = r.best();
+    if (r.epochs.size() > 1)
+        for (const Epoch& epoch : r.epochs)
+            text += fmt::format("  epoch {:<4} {:>8} steps   loss {:.5f}   AUC {:.5f}   NE {:.5f}{}\n", epoch.number,
+                                epoch.steps, epoch.quality.loss, epoch.quality.auc, epoch.quality.ne,
+                                &epoch == best ? "   best" : "");
+    if (best != nullptr) {
+        text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test loss" : "loss", best->quality.loss);
+        text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test AUC" : "AUC", best->quality.auc);
+        text += fmt::format("  {:<22}{:.5f}\n", "normalized entropy", best->quality.ne);
+    }
+    if (r.losses.empty()) return text;
+    text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
+                        r.losses.front(), r.losses.back(), r.losses.size());
+    text += fmt::format("  {:<22}{:.0f}\n", "samples/s", r.samples_per_second());
+    std::int64_t predicted = 0;
+    std::int64_t fixed = 0;
+    std::int64_t dynamic = 0;
+    std::int64_t peak = 0;
+    for (const RankPart& rank : r.ranks) {
+        predicted = std::max(predicted, rank.predicted_static_bytes);
+        fixed = std::max(fixed, rank.static_bytes);
+        dynamic = std::max(dynamic, rank.dynamic_bytes);
+        peak = std::max(peak, rank.peak_bytes);
+    }
+    const auto bytes = [](std::int64_t n) { return bytes_text(static_cast<double>(n)); };
+    text += fmt::format("  {:<22}tables and weights {} ({} predicted), batches {}, peak {}\n", "memory of a rank",
+                        bytes(fixed), bytes(predicted), bytes(dynamic), bytes(peak));
+    text += "  time of a step        ";
+    for (std::size_t i = 0; i < Times::names.size(); ++i) {
+        const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
+        text += fmt::format("{}{} {:.3f} ms", i == 0 ? "" : ", ", Times::names[i], 1e3 * s.mean);
+    }
+    text += "\n";
+    if (r.measured_steps == 0) return text;
+    const sw::Traffic moved = r.moved();
+    text += fmt::format(
+        "\n  a step, all ranks, mean of the first {:<6}   moved  {:>39}\n  {:<12}{:>14}{:>14}{:>12}   "
+        "{:>14}{:>14}{:>12}\n",
+        r.measured_steps, "predicted", "tier", "payload", "control", "messages", "payload", "control", "messages");
+    text += tier_text("host", moved.host, r.predicted.host, r.measured_steps);
+    text += tier_text("cross_host", moved.cross_host, r.predicted.cross_host, r.measured_steps);
+    text += moved == r.predicted ? "  every byte and message was predicted\n"
+                                 : "  THE PREDICTION IS WRONG: please report it\n";
+    return text;
+}
+
+}  // namespace train_dlrm

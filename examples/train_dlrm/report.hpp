@@ -1,0 +1,66 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "evaluation.hpp"
+#include "meter.hpp"
+#include "options.hpp"
+
+/// \file
+/// What a run comes to: a table for people, JSON for programs.
+
+namespace train_dlrm {
+
+/// Where the seconds of a rank's steps went.
+struct Times {
+    static constexpr std::array<const char*, 5> names = {"compute", "exchange", "dense_reduction", "sync", "input"};
+    std::array<double, 5> seconds{};
+    double total = 0;
+};
+
+/// One rank's part of a report. Trivially copyable, so that ranks can gather it.
+struct RankPart {
+    Times times;
+    sw::Traffic moved;
+    std::int64_t static_bytes = 0;
+    std::int64_t dynamic_bytes = 0;
+    std::int64_t peak_bytes = 0;
+    std::int64_t predicted_static_bytes = 0;
+};
+
+/// One pass over the data, or what was run of it.
+struct Epoch {
+    int number = 0;
+    std::int64_t steps = 0;
+    Quality quality;
+};
+
+/// Everything, on rank 0.
+struct Report {
+    sw::Topology topology;
+    std::int64_t first_step = 0;  ///< steps of the checkpoint that the run went on from
+    std::vector<double> losses;   ///< (step), mean over the global batch
+    std::int64_t samples = 0;     ///< learnt from
+    std::vector<Epoch> epochs;
+    bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
+    std::int64_t measured_steps = 0;
+    sw::Traffic predicted;
+    std::vector<RankPart> ranks;
+
+    /// The epoch of the highest AUC; null where there is none.
+    [[nodiscard]] const Epoch* best() const;
+    [[nodiscard]] double samples_per_second() const;
+    [[nodiscard]] sw::Traffic moved() const;
+};
+
+[[nodiscard]] nlohmann::json to_json(const Report& report, const Options& options);
+[[nodiscard]] std::string to_table(const Report& report);
+
+}  // namespace train_dlrm

@@ -1,0 +1,299 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "trainer.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "evaluation.hpp"
+#include "feed.hpp"
+#include "meter.hpp"
+#include "model.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+#include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/plan/chrome_trace.hpp"
+#include "shardwise/plan/describe.hpp"
+#include "stopwatch.hpp"
+
+namespace train_dlrm {
+
+namespace {
+
+/// A run on one rank.
+class Trainer {
+  public:
+    Trainer(const Options& options, sw::CommunicatorRef comm)
+        : o_{options},
+          below_{comm},
+          counted_{below_},
+          model_{o_, counted_},
+          training_{training_data(o_, comm.rank(), comm.size())},
+          test_{test_data(o_, comm.rank(), comm.size())},
+          feed_{counted_, *training_},
+          meter_{counted_, below_, o_.measure} {
+        if (test_) test_feed_.emplace(counted_, *test_);
+    }
+
+    void explain();
+    void load();
+    void train();
+    void save();
+    void trace();
+    void report();
+
+  private:
+    struct Loss {
+        double sum;  // of this rank's samples
+        std::int64_t global_samples;
+    };
+
+    [[nodiscard]] bool first() const { return below_.rank() == 0; }
+    /// The next batch is the first to be learnt from.
+    void begin();
+    [[nodiscard]] bool enough() const { return o_.steps && model_.steps() >= *o_.steps; }
+    void fetch(bool start);
+    void epoch(int number, Progress& progress);
+    void step(std::int64_t global_samples, Progress& progress);
+    [[nodiscard]] Quality quality();
+    [[nodiscard]] double expected_steps() const;
+
+    const Options& o_;
+    sw::CommunicatorRef below_;
+    Counted counted_;
+    Model model_;
+    std::unique_ptr<Loader> training_;
+    std::unique_ptr<Loader> test_;
+    Feed feed_;
+    std::optional<Feed> test_feed_;
+    Meter meter_;
+
+    sw::ClickBatch current_;
+    sw::ClickBatch upcoming_;
+    bool started_ = false;  // the ids of `upcoming_` are on their way
+    std::int64_t first_step_ = 0;
+    std::int64_t seen_ = 0;  // samples of the training data, from its beginning
+    std::int64_t skip_ = 0;  // samples that the loaded checkpoint has seen
+    std::vector<Loss> losses_;
+    std::vector<Epoch> epochs_;
+    RunningQuality running_;
+    double seconds_ = 0;         // of steps
+    double other_exchange_ = 0;  // of exchanges outside of steps
+};
+
+void Trainer::explain() {
+    feed_.announce(upcoming_);
+    static_cast<void>(feed_.global_samples());
+    if (feed_.failed()) feed_.fail();
+    const auto batches = gather_ids(upcoming_, below_);
+    if (first()) {
+        std::vector<sw::JaggedView<std::int64_t>> views;
+        for (const auto& batch : batches)
+            views.push_back(batch.view());
+        const Embedding& embedding = model_.embedding();
+        const sw::Topology t = below_.topology();
+        fmt::print(
+            "The plan of the embedding layer on {} hosts of {} ranks. Bytes are payload + control of all ranks, "
+            "predicted for the first batch.\n\n{}\n",
+            t.hosts, t.ranks_per_host,
+            sw::describe(embedding.program(), embedding.branches(), model_.predict_embedding(views).segments));
+        std::fflush(stdout);
+    }
+    feed_.rewind();
+}
+
+void Trainer::load() {
+    sw::Checkpoint all = model_.checkpoint();
+    all.numbers = {{"train/steps", 0}, {"train/samples", 0}};
+    sw::load_checkpoint(below_, o_.load, all);
+    first_step_ = all.numbers.at("train/steps");
+    skip_ = all.numbers.at("train/samples");
+    model_.set_steps(first_step_);
+}
+
+void Trainer::save() {
+    sw::Checkpoint all = model_.checkpoint();
+    all.numbers = {{"train/steps", model_.steps()}, {"train/samples", std::max(seen_, skip_)}};
+    sw::save_checkpoint(below_, o_.save, all);
+}
+
+void Trainer::fetch(bool start) {
+    started_ = feed_.announce(upcoming_) && start && seen_ >= skip_;
+    if (started_) model_.start(upcoming_);
+}
+
+void Trainer::train() {
+    Progress progress{expected_steps(), first()};
+    model_.tracer().record(!o_.trace.empty() && o_.measure > 0);
+    for (int number = 1; number <= o_.epochs && !enough(); ++number)
+        epoch(number, progress);
+    progress.done();
+    if (epochs_.empty()) epochs_.push_back({.number = 0, .steps = 0, .quality = quality()});
+}
+
+void Trainer::begin() {
+    meter_.begin();
+    seconds_ = 0;
+    feed_.forget_seconds();
+    other_exchange_ = model_.exchange_seconds();
+}
+
+void Trainer::epoch(int number, Progress& progress) {
+    const auto before = static_cast<std::int64_t>(losses_.size());
+    if (losses_.empty() && seen_ >= skip_) begin();
+    if (number > 1) feed_.rewind();
+    running_.reset();
+    {
+        const Stopwatch watch{seconds_};
+        fetch(o_.prefetch);
+    }
+    for (;;) {
+        std::int64_t global_samples = 0;
+        {
+            const Stopwatch watch{seconds_};
+            global_samples = feed_.global_samples();
+        }
+        if (feed_.failed()) {
+            if (started_) model_.drop();
+            feed_.fail();
+        }
+        if (global_samples == 0) {
+            if (meter_.steps() != 0) meter_.close(true);
+            break;
+        }
+        std::swap(current_, upcoming_);
+        const bool skipped = seen_ < skip_;
+        seen_ += global_samples;
+        if (skipped) {  // the run that saved the checkpoint has learnt from it
+            if (seen_ >= skip_) begin();
+            fetch(o_.prefetch);
+            continue;
+        }
+        if (meter_.open()) meter_.predict(model_, current_);
+        const Stopwatch watch{seconds_};
+        step(global_samples, progress);
+        if (enough()) {
+            meter_.close(false);
+            break;
+        }
+        if (meter_.closing()) {
+            meter_.close(false);
+            model_.tracer().record(false);
+            fetch(o_.prefetch);
+        }
+    }
+    const std::int64_t steps = static_cast<std::int64_t>(losses_.size()) - before;
+    if (steps != 0) epochs_.push_back({.number = number, .steps = steps, .quality = quality()});
+}
+
+void Trainer::step(std::int64_t global_samples, Progress& progress) {
+    if (!started_) model_.start(current_);
+    const bool last = o_.steps && model_.steps() + 1 >= *o_.steps;
+    if (!last && !meter_.closing()) fetch(o_.prefetch);
+    const std::span<const float> logits = model_.forward(current_);
+    if (!test_) running_.add(logits, current_.labels);
+    const double loss = model_.learn(current_, logits, global_samples);
+    losses_.push_back({loss, global_samples});
+    progress.step(model_.steps(), global_samples,
+                  loss / static_cast<double>(std::max<std::int64_t>(1, current_.samples())));
+}
+
+Quality Trainer::quality() {
+    if (!test_) return running_.value(counted_);
+    const double before = model_.exchange_seconds();
+    const Quality quality_of_test = evaluate(model_, *test_feed_, counted_, o_.prefetch);
+    other_exchange_ += model_.exchange_seconds() - before;
+    return quality_of_test;
+}
+
+double Trainer::expected_steps() const {
+    if (o_.steps) return static_cast<double>(*o_.steps);
+    return o_.epochs * estimate_samples(o_) / static_cast<double>(o_.batch * below_.size());
+}
+
+void Trainer::trace() {
+    const int ranks = below_.size();
+    std::vector<std::int64_t> flushes;  // (measured step, rank, flush), from rank 0
+    for (const sw::LayerCost& cost : meter_.costs())
+        for (int rank = 0; rank < ranks; ++rank)
+            for (const std::int64_t bytes : sw::flushes_of(cost.segments, rank))
+                flushes.push_back(bytes);
+    flushes = sw::all_gather_v<std::int64_t>(below_, flushes).at(0);
+    sw::PredictedFlushes predicted;  // flights are numbered from 1
+    const std::size_t a_rank =
+        flushes.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, meter_.steps()) * ranks);
+    for (std::int64_t step = 0; step < meter_.steps(); ++step) {
+        const auto first = flushes.begin() + (step * ranks + below_.rank()) * static_cast<std::int64_t>(a_rank);
+        predicted[static_cast<std::uint32_t>(step + 1)] = {first, first + static_cast<std::int64_t>(a_rank)};
+    }
+    sw::write_chrome_trace(below_, o_.trace, model_.tracer(), predicted);
+}
+
+void Trainer::report() {
+    RankPart mine;
+    mine.times.total = seconds_;
+    auto& split = mine.times.seconds;
+    split[1] = model_.exchange_seconds() - other_exchange_;
+    split[2] = model_.reduction_seconds();
+    split[3] = feed_.sync_seconds();
+    split[4] = feed_.input_seconds();
+    split[0] = std::max(0.0, seconds_ - split[1] - split[2] - split[3] - split[4]);
+    mine.moved = meter_.moved();
+    mine.static_bytes = model_.memory().static_bytes();
+    mine.dynamic_bytes = model_.memory().dynamic_bytes();
+    mine.peak_bytes = model_.memory().peak_bytes();
+    mine.predicted_static_bytes = model_.predict_static_bytes(below_.rank());
+
+    const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});
+    const auto losses = sw::gather_v<Loss>(below_, 0, losses_);
+    if (!first()) return;
+
+    Report r;
+    r.topology = below_.topology();
+    r.first_step = first_step_;
+    r.epochs = epochs_;
+    r.tested = test_ != nullptr;
+    r.measured_steps = meter_.steps();
+    r.predicted = meter_.predicted().total();
+    for (const auto& part : parts)
+        r.ranks.push_back(part.at(0));
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
+        double sum = 0;
+        for (const auto& rank : losses)
+            sum += rank.at(i).sum;
+        r.losses.push_back(sum / static_cast<double>(losses_[i].global_samples));
+        r.samples += losses_[i].global_samples;
+    }
+    fmt::print("{}", to_table(r));
+    std::fflush(stdout);
+    if (o_.json.empty()) return;
+    std::ofstream file{o_.json};
+    file << to_json(r, o_).dump(2) << "\n";
+    if (!file.flush()) throw sw::BadInput{o_.json + ": cannot be written"};
+}
+
+}  // namespace
+
+void run(const Options& options, sw::CommunicatorRef comm) {
+    sw::barrier(comm);  // clocks of traces start together
+    Trainer trainer{options, comm};
+    if (options.explain) {
+        trainer.explain();
+        if (options.steps == 0) return;
+    }
+    if (!options.load.empty()) trainer.load();
+    trainer.train();
+    if (!options.save.empty()) trainer.save();
+    if (!options.trace.empty()) trainer.trace();
+    trainer.report();
+}
+
+}  // namespace train_dlrm
