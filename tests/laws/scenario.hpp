@@ -109,7 +109,7 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
     for (std::int64_t t = 0; t < tables; ++t) {
         sw::TableConfig table{.name = "t" + std::to_string(t),
                               .rows = dice.pick<std::int64_t>({1, 2, 5, 17, 64, 300}),
-                              .dim = dice.pick<int>({1, 3, 4, 8, 16, 17, 40}),
+                              .dim = dice.pick<int>({1, 3, 4, 8, 16, 17, 32, 40, 64, 128}),
                               .features = {},
                               .sharding = policies[static_cast<std::size_t>(t) % policies.size()]};
         const std::int64_t features = dice.one_in(3) ? 2 : 1;
