@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -61,6 +62,27 @@ struct LayerCost {
     TrafficMatrix forward;
     TrafficMatrix backward;
 };
+
+namespace detail {
+
+/// The numbers of the tables that name `sharding`. \throws BadInput for a table that names none of `known`
+inline std::vector<int> tables_that_ask_for(const std::string& sharding, const std::vector<TableConfig>& tables,
+                                            const std::vector<std::string>& known) {
+    std::vector<int> numbers;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        if (std::find(known.begin(), known.end(), tables[t].sharding) == known.end()) {
+            std::string all;
+            for (const std::string& name : known)
+                all += (all.empty() ? "" : ", ") + name;
+            throw BadInput{"table '" + tables[t].name + "' asks for sharding '" + tables[t].sharding +
+                           "'; this layer has " + all};
+        }
+        if (tables[t].sharding == sharding) numbers.push_back(static_cast<int>(t));
+    }
+    return numbers;
+}
+
+}  // namespace detail
 
 /// Embedding tables, sharded by compile-time policies over the ranks of any communicator.
 ///
@@ -327,22 +349,13 @@ class EmbeddingLayer {
     /// The numbers of the tables that policy S places.
     template <class S>
     [[nodiscard]] std::vector<int> chosen() const {
-        std::vector<int> numbers;
-        for (std::size_t t = 0; t < tables_.size(); ++t) {
-            if constexpr (policies::mixed) {
-                const auto names = branches();
-                if (std::find(names.begin(), names.end(), tables_[t].sharding) == names.end()) {
-                    std::string known;
-                    for (const std::string& name : names)
-                        known += (known.empty() ? "" : ", ") + name;
-                    throw BadInput{"table '" + tables_[t].name + "' asks for sharding '" + tables_[t].sharding +
-                                   "'; this layer has " + known};
-                }
-                if (tables_[t].sharding != S::name) continue;
-            }
-            numbers.push_back(static_cast<int>(t));
+        if constexpr (policies::mixed) {
+            return detail::tables_that_ask_for(S::name, tables_, branches());
+        } else {
+            std::vector<int> numbers(tables_.size());
+            std::iota(numbers.begin(), numbers.end(), 0);
+            return numbers;
         }
-        return numbers;
     }
 
     State& free_state() {

@@ -260,6 +260,16 @@ void flatten_together(std::vector<Segment>& segments, const std::string& branch,
     }
 }
 
+inline void append_step(std::vector<Segment>& segments, Instruction instruction, bool reads_state) {
+    if (instruction.exchange != nullptr) {
+        segments.back().posts.push_back(std::move(instruction));
+        segments.emplace_back();
+    } else {
+        if (reads_state && segments.size() == 1) segments.emplace_back();
+        segments.back().local.push_back(std::move(instruction));
+    }
+}
+
 template <class Domain, class Root, class Path, class S>
 void flatten_step(std::vector<Segment>& segments, const std::string& branch) {
     if constexpr (is_together<S>) {
@@ -270,12 +280,10 @@ void flatten_step(std::vector<Segment>& segments, const std::string& branch) {
         if constexpr (KeepsBuffers<S, typename Domain::Cost>) instruction.memory = &memory_at<Domain, Path, S>;
         if constexpr (IsExchange<S>) {
             instruction.exchange = &CallsHolder<Domain, Root, Path, S>::value;
-            segments.back().posts.push_back(std::move(instruction));
-            segments.emplace_back();
+            append_step(segments, std::move(instruction), false);
         } else {
             instruction.run = &Body<Domain, Root, Path, S>::run;
-            if (S::reads_state && segments.size() == 1) segments.emplace_back();
-            segments.back().local.push_back(std::move(instruction));
+            append_step(segments, std::move(instruction), S::reads_state);
         }
     }
 }
