@@ -25,7 +25,7 @@ namespace {
 
 namespace sw = shardwise;
 
-using Layer = sw::EmbeddingLayer<sw::Sharding<extending::RowRanges<64>>, sw::Optimizer<extending::RmsProp>>;
+using Layer = sw::EmbeddingLayer<sw::Sharding<extending::RowRanges>, sw::Optimizer<extending::RmsProp>>;
 
 struct Options {
     int ranks = 4;

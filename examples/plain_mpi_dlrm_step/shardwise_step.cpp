@@ -26,8 +26,14 @@ std::vector<float> train_shardwise(const Problem& problem, sw::MpiCommunicator& 
     std::vector<float> gradient;
     for (int step = 0; step < problem.steps; ++step) {
         const std::vector<std::int64_t> ids = ids_of(problem, step, comm.rank());
-        const sw::MatrixView<const float> out = embedding.forward(
-            sw::JaggedView<std::int64_t>{.samples = problem.batch, .features = features, .values = ids});
+        const sw::JaggedView<std::int64_t> batch{.samples = problem.batch,
+                                                 .features = features,
+                                                 .values = ids,
+                                                 .lengths = {},  // one id a feature and sample
+                                                 .offsets = {},
+                                                 .weights = {},
+                                                 .keys = {}};
+        const sw::MatrixView<const float> out = embedding.forward(batch);
         last.assign(out.data(), out.data() + out.rows() * out.columns());
         gradient.resize(last.size());
         for (std::size_t i = 0; i < last.size(); ++i)

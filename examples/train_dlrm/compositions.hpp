@@ -42,8 +42,9 @@ class EmbeddingOf final : public Embedding {
     }
     void finish() override { flights_.pop_front(); }
 
-    sw::LayerCost predict_cost(const std::vector<sw::JaggedView<std::int64_t>>& batches) const override {
-        return layer_.predict_cost(batches);
+    sw::LayerCost predict_cost(const std::vector<sw::JaggedView<std::int64_t>>& batches,
+                               sw::MemoryTally* tally) const override {
+        return layer_.predict_cost(batches, tally);
     }
     std::int64_t predict_static_bytes(int rank) const override { return layer_.predict_static_bytes(rank); }
     sw::LayerShards shards() override { return sw::shards_of(layer_); }

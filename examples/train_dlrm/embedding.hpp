@@ -60,9 +60,9 @@ class Embedding {
     /// Ends the batch that was started first, after its lookup, without learning.
     virtual void finish() = 0;
 
-    /// The bytes of one step on these batches, one a rank.
-    [[nodiscard]] virtual sw::LayerCost predict_cost(
-        const std::vector<sw::JaggedView<std::int64_t>>& batches) const = 0;
+    /// What one step on these batches, one a rank, moves, and what its buffers need on this rank.
+    [[nodiscard]] virtual sw::LayerCost predict_cost(const std::vector<sw::JaggedView<std::int64_t>>& batches,
+                                                     sw::MemoryTally* tally) const = 0;
     /// The bytes of tables and moments on a rank.
     [[nodiscard]] virtual std::int64_t predict_static_bytes(int rank) const = 0;
     /// This rank's part of the tables, for checkpoints.

@@ -10,10 +10,10 @@
 namespace train_dlrm {
 
 std::vector<sw::JaggedBatch<std::int64_t>> gather_ids(const sw::ClickBatch& batch, sw::CommunicatorRef comm) {
-    auto values = sw::gather_v<std::int64_t>(comm, 0, batch.ids.values);
-    auto lengths = sw::gather_v<std::int32_t>(comm, 0, batch.ids.lengths);
+    auto values = sw::all_gather_v<std::int64_t>(comm, batch.ids.values);
+    auto lengths = sw::all_gather_v<std::int32_t>(comm, batch.ids.lengths);
     const std::int64_t mine = batch.samples();
-    const auto samples = sw::gather_v<std::int64_t>(comm, 0, std::span{&mine, 1});
+    const auto samples = sw::all_gather_v<std::int64_t>(comm, std::span{&mine, 1});
     std::vector<sw::JaggedBatch<std::int64_t>> all(values.size());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         all[rank].samples = samples[rank].at(0);
@@ -24,8 +24,8 @@ std::vector<sw::JaggedBatch<std::int64_t>> gather_ids(const sw::ClickBatch& batc
     return all;
 }
 
-Meter::Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps)
-    : counted_{&counted}, uncounted_{uncounted}, wanted_{steps}, predicted_{uncounted.topology()} {}
+Meter::Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps, int flights)
+    : counted_{&counted}, uncounted_{uncounted}, wanted_{steps}, tallies_(static_cast<std::size_t>(flights)) {}
 
 void Meter::begin() {
     open_ = wanted_ > 0;
@@ -33,27 +33,36 @@ void Meter::begin() {
 }
 
 void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
-    ++steps_;
     const auto batches = gather_ids(batch, uncounted_);
-    if (!batches.empty()) {
-        std::vector<sw::JaggedView<std::int64_t>> views;
-        for (const auto& theirs : batches)
-            views.push_back(theirs.view());
-        sw::LayerCost cost = model.predict_embedding(views);
-        predicted_ += cost.forward;
-        predicted_ += cost.backward;
-        predicted_ += model.predict_reduction();
-        predicted_ += Feed::predict(uncounted_.topology());
-        costs_.push_back(std::move(cost));
-    }
+    std::vector<sw::JaggedView<std::int64_t>> views;
+    for (const auto& theirs : batches)
+        views.push_back(theirs.view());
+    sw::MemoryTally& tally = tallies_[static_cast<std::size_t>(steps_) % tallies_.size()];
+    const sw::LayerCost cost = model.embedding().predict_cost(views, &tally);
+    const int rank = uncounted_.rank();
+    predicted_ += cost.forward.sent_by(rank);
+    predicted_ += cost.backward.sent_by(rank);
+    predicted_ += model.predict_reduction().sent_by(rank);
+    predicted_ += Feed::predict(uncounted_.topology()).sent_by(rank);
+    flushes_[static_cast<std::uint32_t>(++steps_)] = sw::flushes_of(cost.segments, rank);
     sw::barrier(uncounted_);
 }
 
-void Meter::close(bool ended) {
+void Meter::close(const Model& model, bool ended) {
     if (!open_) return;
     open_ = false;
-    if (ended) predicted_ += Feed::predict(uncounted_.topology());
+    if (ended) predicted_ += Feed::predict(uncounted_.topology()).sent_by(uncounted_.rank());
     moved_ = counted_->sent().sent_by(counted_->rank());
+    const sw::MemoryAccount& memory = model.embedding_memory();
+    memory_ = {.fixed = memory.static_bytes(), .dynamic = memory.dynamic_bytes(), .peak = memory.peak_bytes()};
+}
+
+LayerMemory Meter::predicted_memory(const Model& model) const {
+    LayerMemory memory{.fixed = model.embedding().predict_static_bytes(uncounted_.rank()), .dynamic = 0, .peak = 0};
+    for (const sw::MemoryTally& tally : tallies_)
+        memory.dynamic += tally.bytes();
+    memory.peak = memory.fixed + memory.dynamic;
+    return memory;
 }
 
 }  // namespace train_dlrm

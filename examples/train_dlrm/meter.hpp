@@ -10,24 +10,35 @@
 #include "shardwise/comm/counting.hpp"
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/data/batch.hpp"
+#include "shardwise/plan/chrome_trace.hpp"
+#include "shardwise/plan/memory.hpp"
 
 /// \file
-/// Predicted bytes beside those that moved, for the first steps of a run.
+/// Predicted bytes beside those that moved and are held, for the first steps of a run.
 
 namespace train_dlrm {
 
 using Counted = sw::CountingCommunicator<sw::CommunicatorRef>;
 
-/// The batches of all ranks, on rank 0; empty on the others. Collective.
+/// The batches of all ranks, on every rank. Collective.
 [[nodiscard]] std::vector<sw::JaggedBatch<std::int64_t>> gather_ids(const sw::ClickBatch& batch,
                                                                     sw::CommunicatorRef comm);
 
-/// Predicts steps on rank 0, and counts on every rank what they move.
+/// What the embedding layer holds on this rank, in bytes.
+struct LayerMemory {
+    std::int64_t fixed = 0;  ///< tables and moments
+    std::int64_t dynamic = 0;
+    std::int64_t peak = 0;
+    friend bool operator==(const LayerMemory&, const LayerMemory&) = default;
+};
+
+/// Predicts steps, and counts what they move and hold.
 ///
-/// `uncounted` carries what only the prediction needs: the ids of all ranks go to rank 0.
+/// `uncounted` carries what only the prediction needs: the ids of all ranks go to all ranks.
 class Meter {
   public:
-    Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps);
+    /// \param flights  how many batches are on their way at once
+    Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps, int flights);
 
     /// True while steps are measured.
     [[nodiscard]] bool open() const noexcept { return open_; }
@@ -37,18 +48,20 @@ class Meter {
     void begin();
     /// A step that is about to run. Collective; returns on all ranks together.
     void predict(const Model& model, const sw::ClickBatch& batch);
-    /// The first step after `closing`, or the end of the data (`ended`: the ranks have told each other), has been
-    /// reached.
-    void close(bool ended);
+    /// After the last measured step, when nothing else is on its way but, at the end of the data (`ended`), the news of
+    /// that. Not collective.
+    void close(const Model& model, bool ended);
 
     /// Measured steps.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
-    /// What they move by the prediction; filled on rank 0.
-    [[nodiscard]] const sw::TrafficMatrix& predicted() const noexcept { return predicted_; }
-    /// What this rank sent.
-    [[nodiscard]] sw::Traffic moved() const { return moved_; }
-    /// The embedding layer's part, a step; on rank 0.
-    [[nodiscard]] const std::vector<sw::LayerCost>& costs() const noexcept { return costs_; }
+    /// What this rank sends in all measured steps.
+    [[nodiscard]] const sw::Traffic& predicted() const noexcept { return predicted_; }
+    [[nodiscard]] const sw::Traffic& moved() const noexcept { return moved_; }
+    /// What the embedding layer holds after them.
+    [[nodiscard]] LayerMemory predicted_memory(const Model& model) const;
+    [[nodiscard]] const LayerMemory& measured_memory() const noexcept { return memory_; }
+    /// What this rank sends in the flushes of each measured step of the embedding layer; flights are numbered from 1.
+    [[nodiscard]] const sw::PredictedFlushes& flushes() const noexcept { return flushes_; }
 
   private:
     Counted* counted_;
@@ -56,9 +69,11 @@ class Meter {
     std::int64_t wanted_;
     std::int64_t steps_ = 0;
     bool open_ = false;
-    sw::TrafficMatrix predicted_;
+    sw::Traffic predicted_;
     sw::Traffic moved_;
-    std::vector<sw::LayerCost> costs_;
+    std::vector<sw::MemoryTally> tallies_;  // of flights, which are used in turn
+    LayerMemory memory_;
+    sw::PredictedFlushes flushes_;
 };
 
 }  // namespace train_dlrm

@@ -28,15 +28,15 @@ Model::DenseRule Model::dense_rule(const Options& o, std::size_t elements, sw::M
 Model::Model(const Options& o, sw::CommunicatorRef comm)
     : topology_{comm.topology()},
       learning_rate_{o.learning_rate},
-      dense_{dense_config(o), *memory_},
-      rule_{dense_rule(o, dense_.parameters().values().size(), *memory_)},
-      reduce_{comm, memory_->work()},
-      logit_gradient_{memory_->work()},
+      dense_{dense_config(o), *dense_memory_},
+      rule_{dense_rule(o, dense_.parameters().values().size(), *dense_memory_)},
+      reduce_{comm, dense_memory_->work()},
+      logit_gradient_{dense_memory_->work()},
       embedding_{make_embedding(o.policies, comm,
                                 {.tables = tables_of(o),
                                  .learning_rate = o.learning_rate,
                                  .seed = o.seed,
-                                 .memory = memory_.get(),
+                                 .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()})} {}
 
 std::span<const float> Model::forward(const sw::ClickBatch& batch) {
@@ -86,12 +86,6 @@ sw::TrafficMatrix Model::predict_reduction() const {
 
 std::size_t Model::moments() const {
     return std::holds_alternative<sw::DenseSgd>(rule_) ? 0 : std::holds_alternative<sw::DenseAdam>(rule_) ? 2 : 1;
-}
-
-std::int64_t Model::predict_static_bytes(int rank) const {
-    const std::size_t weights = dense_.parameters().values().size() * sizeof(float);
-    return embedding_->predict_static_bytes(rank) +
-           static_cast<std::int64_t>(2 * sw::buffer_capacity(weights) + sw::buffer_capacity(moments() * weights));
 }
 
 sw::Checkpoint Model::checkpoint() {

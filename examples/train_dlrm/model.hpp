@@ -40,17 +40,15 @@ class Model {
     /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses
     double learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples);
 
-    /// What a step on these batches, one a rank, moves. A pure function.
-    [[nodiscard]] sw::LayerCost predict_embedding(const std::vector<sw::JaggedView<std::int64_t>>& batches) const {
-        return embedding_->predict_cost(batches);
-    }
+    /// What the sum of dense gradients of a step moves. A pure function.
     [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
-    /// Bytes of tables, dense weights, gradients and moments on a rank. A pure function.
-    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const;
 
     [[nodiscard]] Embedding& embedding() noexcept { return *embedding_; }
     [[nodiscard]] sw::DlrmDense& dense() noexcept { return dense_; }
-    [[nodiscard]] sw::MemoryAccount& memory() noexcept { return *memory_; }
+    [[nodiscard]] const Embedding& embedding() const noexcept { return *embedding_; }
+    /// What the embedding layer holds, and what the dense part holds.
+    [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
+    [[nodiscard]] const sw::MemoryAccount& dense_memory() const noexcept { return *dense_memory_; }
     [[nodiscard]] sw::Tracer& tracer() noexcept { return *tracer_; }
     /// Steps so far.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -70,7 +68,8 @@ class Model {
     static DenseRule dense_rule(const Options& options, std::size_t elements, sw::MemoryAccount& memory);
     static sw::DlrmConfig dense_config(const Options& options);
 
-    std::unique_ptr<sw::MemoryAccount> memory_ = std::make_unique<sw::MemoryAccount>();
+    std::unique_ptr<sw::MemoryAccount> embedding_memory_ = std::make_unique<sw::MemoryAccount>();
+    std::unique_ptr<sw::MemoryAccount> dense_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();
     sw::Topology topology_;
     sw::LearningRate learning_rate_;

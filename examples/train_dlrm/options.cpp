@@ -88,8 +88,7 @@ void check(const Options& o) {
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
     for (const std::string* path : {&o.json, &o.trace, &o.save})
-        if (!path->empty() && !std::ofstream{*path, std::ios::app})
-            throw sw::BadInput{*path + ": cannot be written"};
+        if (!path->empty() && !std::ofstream{*path, std::ios::app}) throw sw::BadInput{*path + ": cannot be written"};
     if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
 }
 
@@ -195,7 +194,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     app.add_option(
            "--measure", o.measure,
            "Steps, from the first on, whose bytes are predicted and held against those moved, and which --trace "
-           "records. For the prediction, rank 0 gathers their ids, outside of the measured times and bytes")
+           "records. For the prediction all ranks gather all ids, outside of the measured times and bytes")
         ->group(output);
     app.add_option("--trace", o.trace, "File for a trace that Perfetto and chrome://tracing show")
         ->default_str("")

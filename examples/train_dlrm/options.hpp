@@ -49,7 +49,7 @@ struct Options {
     // policies
     Policies policies;
     bool prefetch = true;
-    sw::LearningRate learning_rate{.base = 0.015F};
+    sw::LearningRate learning_rate{.base = 0.02F};
 
     // what to show and keep
     bool explain = false;

@@ -41,6 +41,12 @@ json by_rank(const Report& report, Value value) {
     return {{"max", most}, {"by_rank", all}};
 }
 
+json memory_json(const Report& report, LayerMemory RankPart::*which) {
+    return {{"static", by_rank(report, [&](const RankPart& p) { return (p.*which).fixed; })},
+            {"dynamic", by_rank(report, [&](const RankPart& p) { return (p.*which).dynamic; })},
+            {"peak", by_rank(report, [&](const RankPart& p) { return (p.*which).peak; })}};
+}
+
 struct Split {
     double mean = 0;
     double most = 0;
@@ -69,10 +75,21 @@ std::string bytes_text(double bytes) {
 std::string tier_text(const char* name, const sw::TierTraffic& moved, const sw::TierTraffic& predicted,
                       std::int64_t steps) {
     const auto per_step = [&](std::int64_t n) { return static_cast<double>(n) / static_cast<double>(steps); };
-    return fmt::format("  {:<12}{:>14}{:>14}{:>12.0f}   {:>14}{:>14}{:>12.0f}\n", name,
+    return fmt::format("  {:<13}{:>12}{:>13}{:>12.0f} | {:>12}{:>13}{:>12.0f}\n", name,
                        bytes_text(per_step(moved.payload)), bytes_text(per_step(moved.control)),
                        per_step(moved.messages), bytes_text(per_step(predicted.payload)),
                        bytes_text(per_step(predicted.control)), per_step(predicted.messages));
+}
+
+std::string memory_text(const Report& report, LayerMemory RankPart::*which) {
+    LayerMemory most;
+    for (const RankPart& rank : report.ranks) {
+        most.fixed = std::max(most.fixed, (rank.*which).fixed);
+        most.dynamic = std::max(most.dynamic, (rank.*which).dynamic);
+        most.peak = std::max(most.peak, (rank.*which).peak);
+    }
+    const auto bytes = [](std::int64_t n) { return bytes_text(static_cast<double>(n)); };
+    return fmt::format("{:>12}{:>13}{:>12}", bytes(most.fixed), bytes(most.dynamic), bytes(most.peak));
 }
 
 }  // namespace
@@ -89,6 +106,13 @@ double Report::samples_per_second() const {
     for (const RankPart& rank : ranks)
         slowest = std::max(slowest, rank.times.total);
     return slowest > 0 ? static_cast<double>(samples) / slowest : std::numeric_limits<double>::quiet_NaN();
+}
+
+sw::Traffic Report::predicted() const {
+    sw::Traffic sum;
+    for (const RankPart& rank : ranks)
+        sum += rank.predicted;
+    return sum;
 }
 
 sw::Traffic Report::moved() const {
@@ -117,7 +141,6 @@ json to_json(const Report& r, const Options& o) {
     json losses = json::array();
     for (const double loss : r.losses)
         losses.push_back(number(loss));
-    const auto memory = [&](auto value) { return by_rank(r, value); };
     return {
         {"config", to_json(o, r.topology)},
         {"samples_per_second", number(r.samples_per_second())},
@@ -132,13 +155,14 @@ json to_json(const Report& r, const Options& o) {
         {"epochs", epochs},
         {"losses", losses},
         {"bytes",
-         {{"steps", r.measured_steps}, {"predicted", traffic_json(r.predicted)}, {"moved", traffic_json(r.moved())}}},
+         {{"steps", r.measured_steps}, {"predicted", traffic_json(r.predicted())}, {"moved", traffic_json(r.moved())}}},
         {"memory",
-         {{"predicted", {{"static", memory([](const RankPart& p) { return p.predicted_static_bytes; })}}},
-          {"measured",
-           {{"static", memory([](const RankPart& p) { return p.static_bytes; })},
-            {"dynamic", memory([](const RankPart& p) { return p.dynamic_bytes; })},
-            {"peak", memory([](const RankPart& p) { return p.peak_bytes; })}}}}},
+         {{"steps", r.measured_steps},
+          {"predicted", memory_json(r, &RankPart::predicted_memory)},
+          {"measured", memory_json(r, &RankPart::memory)},
+          {"dense",
+           {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
+            {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
         {"time", time}};
 }
 
@@ -159,19 +183,6 @@ std::string to_table(const Report& r) {
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());
     text += fmt::format("  {:<22}{:.0f}\n", "samples/s", r.samples_per_second());
-    std::int64_t predicted = 0;
-    std::int64_t fixed = 0;
-    std::int64_t dynamic = 0;
-    std::int64_t peak = 0;
-    for (const RankPart& rank : r.ranks) {
-        predicted = std::max(predicted, rank.predicted_static_bytes);
-        fixed = std::max(fixed, rank.static_bytes);
-        dynamic = std::max(dynamic, rank.dynamic_bytes);
-        peak = std::max(peak, rank.peak_bytes);
-    }
-    const auto bytes = [](std::int64_t n) { return bytes_text(static_cast<double>(n)); };
-    text += fmt::format("  {:<22}tables and weights {} ({} predicted), batches {}, peak {}\n", "memory of a rank",
-                        bytes(fixed), bytes(predicted), bytes(dynamic), bytes(peak));
     text += "  time of a step        ";
     for (std::size_t i = 0; i < Times::names.size(); ++i) {
         const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
@@ -180,14 +191,21 @@ std::string to_table(const Report& r) {
     text += "\n";
     if (r.measured_steps == 0) return text;
     const sw::Traffic moved = r.moved();
-    text += fmt::format(
-        "\n  a step, all ranks, mean of the first {:<6}   moved  {:>39}\n  {:<12}{:>14}{:>14}{:>12}   "
-        "{:>14}{:>14}{:>12}\n",
-        r.measured_steps, "predicted", "tier", "payload", "control", "messages", "payload", "control", "messages");
-    text += tier_text("host", moved.host, r.predicted.host, r.measured_steps);
-    text += tier_text("cross_host", moved.cross_host, r.predicted.cross_host, r.measured_steps);
-    text += moved == r.predicted ? "  every byte and message was predicted\n"
-                                 : "  THE PREDICTION IS WRONG: please report it\n";
+    const sw::Traffic predicted = r.predicted();
+    text += fmt::format("\n  a step of all ranks, mean of the first {}\n", r.measured_steps);
+    text += fmt::format("  {:<13}{:^37} | {:^37}\n", "", "moved", "predicted");
+    text += fmt::format("  {:<13}{:>12}{:>13}{:>12} | {:>12}{:>13}{:>12}\n", "", "payload", "control", "messages",
+                        "payload", "control", "messages");
+    text += tier_text("host", moved.host, predicted.host, r.measured_steps);
+    text += tier_text("cross_host", moved.cross_host, predicted.cross_host, r.measured_steps);
+    text += fmt::format("  {:<13}{:>12}{:>13}{:>12} | {:>12}{:>13}{:>12}\n", "memory", "tables", "batches", "peak",
+                        "tables", "batches", "peak");
+    text += "  of a rank    " + memory_text(r, &RankPart::memory) + " | " +
+            memory_text(r, &RankPart::predicted_memory) + "\n";
+    bool same = true;
+    for (const RankPart& rank : r.ranks)
+        same = same && rank.moved == rank.predicted && rank.memory == rank.predicted_memory;
+    text += same ? "  every byte moved and held was predicted\n" : "  THE PREDICTION IS WRONG: please report it\n";
     return text;
 }
 

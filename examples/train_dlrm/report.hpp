@@ -28,11 +28,12 @@ struct Times {
 /// One rank's part of a report. Trivially copyable, so that ranks can gather it.
 struct RankPart {
     Times times;
+    sw::Traffic predicted;  ///< what the rank sends in the measured steps
     sw::Traffic moved;
-    std::int64_t static_bytes = 0;
-    std::int64_t dynamic_bytes = 0;
-    std::int64_t peak_bytes = 0;
-    std::int64_t predicted_static_bytes = 0;
+    LayerMemory predicted_memory;  ///< after the measured steps
+    LayerMemory memory;
+    std::int64_t dense_static_bytes = 0;  ///< weights, gradients and moments of the dense part
+    std::int64_t dense_dynamic_bytes = 0;
 };
 
 /// One pass over the data, or what was run of it.
@@ -51,12 +52,13 @@ struct Report {
     std::vector<Epoch> epochs;
     bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
     std::int64_t measured_steps = 0;
-    sw::Traffic predicted;
     std::vector<RankPart> ranks;
 
     /// The epoch of the highest AUC; null where there is none.
     [[nodiscard]] const Epoch* best() const;
     [[nodiscard]] double samples_per_second() const;
+    /// All ranks, all measured steps.
+    [[nodiscard]] sw::Traffic predicted() const;
     [[nodiscard]] sw::Traffic moved() const;
 };
 

@@ -39,7 +39,7 @@ class Trainer {
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
           feed_{counted_, *training_},
-          meter_{counted_, below_, o_.measure} {
+          meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1} {
         if (test_) test_feed_.emplace(counted_, *test_);
     }
 
@@ -104,7 +104,7 @@ void Trainer::explain() {
             "The plan of the embedding layer on {} hosts of {} ranks. Bytes are payload + control of all ranks, "
             "predicted for the first batch.\n\n{}\n",
             t.hosts, t.ranks_per_host,
-            sw::describe(embedding.program(), embedding.branches(), model_.predict_embedding(views).segments));
+            sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views, nullptr).segments));
         std::fflush(stdout);
     }
     feed_.rewind();
@@ -166,7 +166,7 @@ void Trainer::epoch(int number, Progress& progress) {
             feed_.fail();
         }
         if (global_samples == 0) {
-            if (meter_.steps() != 0) meter_.close(true);
+            if (meter_.steps() != 0) meter_.close(model_, true);
             break;
         }
         std::swap(current_, upcoming_);
@@ -181,11 +181,11 @@ void Trainer::epoch(int number, Progress& progress) {
         const Stopwatch watch{seconds_};
         step(global_samples, progress);
         if (enough()) {
-            meter_.close(false);
+            meter_.close(model_, false);
             break;
         }
         if (meter_.closing()) {
-            meter_.close(false);
+            meter_.close(model_, false);
             model_.tracer().record(false);
             fetch(o_.prefetch);
         }
@@ -220,21 +220,7 @@ double Trainer::expected_steps() const {
 }
 
 void Trainer::trace() {
-    const int ranks = below_.size();
-    std::vector<std::int64_t> flushes;  // (measured step, rank, flush), from rank 0
-    for (const sw::LayerCost& cost : meter_.costs())
-        for (int rank = 0; rank < ranks; ++rank)
-            for (const std::int64_t bytes : sw::flushes_of(cost.segments, rank))
-                flushes.push_back(bytes);
-    flushes = sw::all_gather_v<std::int64_t>(below_, flushes).at(0);
-    sw::PredictedFlushes predicted;  // flights are numbered from 1
-    const std::size_t a_rank =
-        flushes.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, meter_.steps()) * ranks);
-    for (std::int64_t step = 0; step < meter_.steps(); ++step) {
-        const auto first = flushes.begin() + (step * ranks + below_.rank()) * static_cast<std::int64_t>(a_rank);
-        predicted[static_cast<std::uint32_t>(step + 1)] = {first, first + static_cast<std::int64_t>(a_rank)};
-    }
-    sw::write_chrome_trace(below_, o_.trace, model_.tracer(), predicted);
+    sw::write_chrome_trace(below_, o_.trace, model_.tracer(), meter_.flushes());
 }
 
 void Trainer::report() {
@@ -246,11 +232,12 @@ void Trainer::report() {
     split[3] = feed_.sync_seconds();
     split[4] = feed_.input_seconds();
     split[0] = std::max(0.0, seconds_ - split[1] - split[2] - split[3] - split[4]);
+    mine.predicted = meter_.predicted();
     mine.moved = meter_.moved();
-    mine.static_bytes = model_.memory().static_bytes();
-    mine.dynamic_bytes = model_.memory().dynamic_bytes();
-    mine.peak_bytes = model_.memory().peak_bytes();
-    mine.predicted_static_bytes = model_.predict_static_bytes(below_.rank());
+    mine.predicted_memory = meter_.predicted_memory(model_);
+    mine.memory = meter_.measured_memory();
+    mine.dense_static_bytes = model_.dense_memory().static_bytes();
+    mine.dense_dynamic_bytes = model_.dense_memory().dynamic_bytes();
 
     const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});
     const auto losses = sw::gather_v<Loss>(below_, 0, losses_);
@@ -262,7 +249,6 @@ void Trainer::report() {
     r.epochs = epochs_;
     r.tested = test_ != nullptr;
     r.measured_steps = meter_.steps();
-    r.predicted = meter_.predicted().total();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
     for (std::size_t i = 0; i < losses_.size(); ++i) {

@@ -1,0 +1,280 @@
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import gzip
+import json
+import math
+import random
+import struct
+
+from programs import main, run
+
+SMALL = ["--steps", 12, "--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512]
+
+
+def report(*arguments, **keywords):
+    """Runs, and returns the JSON report."""
+    run("--json", "report.json", *arguments, **keywords)
+    with open("report.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def check_prediction(r):
+    """Every byte, message and held byte was predicted, and every tier is hot."""
+    assert r["bytes"]["predicted"] == r["bytes"]["moved"], r["bytes"]
+    assert r["memory"]["predicted"] == r["memory"]["measured"], r["memory"]
+    if r["config"]["hosts"] > 1:
+        for tier in r["bytes"]["moved"].values():
+            assert tier["payload"] > 0 and tier["messages"] > 0
+
+
+def help_():
+    text = run("--help")
+    for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
+                 "--sharding --collective --pooling --optimizer --order --wire --wire-backward --prefetch "
+                 "--learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
+        assert flag in text, flag
+    for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
+        assert name in text, name
+    out = run("--explain", "--sharding", "mixed", says=["forward", "backward (derived)", "[dp]", "cross_host"])
+    assert "step 1" not in out
+
+
+def bad_usage():
+    for arguments, text in [
+            (["--ranks", 0], "0 ranks: at least one is needed"),
+            (["--ranks", 2, "--hosts", 4], "4 hosts for 2 ranks"),
+            (["--ranks", 4, "--hosts", 3], "3 hosts do not divide 4 ranks"),
+            (["--hosts", 0], "0 hosts"),
+            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, mixed"),
+            (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam"),
+            (["--pooling", "max"], "sum, mean"),
+            (["--order", "any"], "tree, sample"),
+            (["--wire", "fp8"], "fp32, bf16"),
+            (["--collective", "ring"], "give flat"),
+            (["--order", "sample", "--sharding", "dp"], "use --order tree"),
+            (["--order", "sample", "--wire", "bf16"], "--wire fp32 alone"),
+            (["--wire", "bf16", "--sharding", "dp"], "no effect with --sharding dp"),
+            (["--steps", -1], "--steps -1"),
+            (["--batch", 0], "--batch 0"),
+            (["--rows", "5,6"], "2 numbers"),
+            (["--rows", 0], "--rows 0"),
+            (["--bottom", "64-x"], "--bottom '64-x'"),
+            (["--bottom", "64-8", "--dim", 16], "its last width is the dimension"),
+            (["--top", "64-2"], "its last width is 1"),
+            (["--learning-rate", 0], "--learning-rate 0"),
+            (["--lr-schedule", "cosine"], "constant, step or polynomial"),
+            (["--deadline", 0], "--deadline 0"),
+            (["--steps", "many"], "many"),
+            (["--data"], "--data"),
+            (["--test", "x"], "--test without --data"),
+            (["--data", "/nonexistent"], "/nonexistent"),
+            (["--load", "/nonexistent"], "/nonexistent: cannot be read"),
+            (["--json", "/nonexistent/report"], "/nonexistent/report: cannot be written"),
+            (["--save", "/nonexistent/model"], "/nonexistent/model: cannot be written"),
+            (["--frobnicate"], "frobnicate")]:
+        error = run(*arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
+def click_lines(count, seed):
+    """Lines in Criteo's format, whose label depends on the first category."""
+    dice = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        hot = dice.randrange(4)
+        label = 1 if dice.random() < (0.1, 0.3, 0.6, 0.9)[hot] else 0
+        integers = [str(dice.randrange(50)) if dice.random() < 0.8 else "" for _ in range(13)]
+        categories = [f"{hot:08x}"] + [f"{dice.randrange(40):x}" if dice.random() < 0.9 else "" for _ in range(25)]
+        lines.append("\t".join([str(label), *integers, *categories]) + "\n")
+    return "".join(lines)
+
+
+def write(name, text):
+    with open(name, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def bad_data():
+    good = click_lines(100, 1)
+    lines = good.splitlines(keepends=True)
+    for wrong, reason in [(lines[70].replace("\t", " ", 1), "39 columns, expected 40"),
+                          ("nan" + lines[70][1:], "expected 0 or 1")]:
+        write("bad.tsv", "".join(lines[:70] + [wrong] + lines[71:]))
+        for extra in ([], ["--no-prefetch"], ["--ranks", 1], ["--epochs", 2]):
+            error = run("--data", "bad.tsv", "--batch", 8, *extra, status=2, says=["bad.tsv, line 71", reason])
+            assert error.count("line 71") == 1, error
+        write("good.tsv", good)
+        run("--data", "good.tsv", "--test", "bad.tsv", "--batch", 8, status=2, says=["bad.tsv, line 71"])
+    write("empty.tsv", "")
+    run("--data", "empty.tsv", status=2, says=["empty.tsv: no samples"])
+
+
+def shardings():
+    """The same losses to the last bit, whatever the sharding; with one id a bag, lookups are the same bits, too."""
+    for optimizer in ("adagrad", "sgd", "adam"):
+        expected = None
+        for sharding in ("row", "col", "table", "dp", "mixed"):
+            r = report(*SMALL, "--sharding", sharding, "--optimizer", optimizer)
+            check_prediction(r)
+            losses = r["losses"]
+            assert len(losses) == 12 and len(set(losses)) == 12
+            expected = expected or (losses, r["auc"], r["loss"])
+            assert (losses, r["auc"], r["loss"]) == expected, (sharding, optimizer)
+    for sharding in ("row", "col", "mixed"):  # a moment a row: columns exchange its norm
+        check_prediction(report(*SMALL, "--sharding", sharding, "--optimizer", "rowwise_adagrad_mean", "--bag", 3))
+
+
+def prefetch():
+    for sharding in ("row", "dp", "mixed"):
+        ahead = report(*SMALL, "--sharding", sharding, "--bag", 3, "--pooling", "mean")
+        behind = report(*SMALL, "--sharding", sharding, "--bag", 3, "--pooling", "mean", "--no-prefetch")
+        assert ahead["losses"] == behind["losses"] and ahead["auc"] == behind["auc"]
+        check_prediction(ahead)
+        check_prediction(behind)
+
+
+def sample_order():
+    """Sums in the order of samples do not know how many ranks there are, but the dense part's sums do."""
+    runs = [report(*SMALL, "--order", "sample", "--sharding", sharding)["losses"] for sharding in ("row", "col", "table")]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def wires():
+    exact = report(*SMALL)
+    for wire in (["--wire", "bf16"], ["--wire-backward", "bf16"]):
+        lossy = report(*SMALL, *wire)
+        check_prediction(lossy)
+        assert lossy["losses"] != exact["losses"]
+        assert all(math.isclose(a, b, rel_tol=0.02) for a, b in zip(lossy["losses"], exact["losses"]))
+        assert lossy["bytes"]["moved"]["host"]["payload"] < exact["bytes"]["moved"]["host"]["payload"]
+
+
+def read_safetensors(name):
+    """With nothing but Python's own library."""
+    with open(name, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    metadata = header.pop("__metadata__")
+    tensors = {}
+    for key, info in header.items():
+        begin, end = info["data_offsets"]
+        code = {"F32": "f", "I64": "q"}[info["dtype"]]
+        count = math.prod(info["shape"])
+        tensors[key] = (info["shape"], struct.unpack(f"<{count}{code}", data[begin:end]))
+    return metadata, tensors
+
+
+def checkpoint():
+    common = SMALL + ["--samples", 320]  # an epoch has 10 steps of 4 x 8
+    for optimizer in ("adam", "rowwise_adagrad", "sgd"):
+        policies = ["--optimizer", optimizer, "--epochs", 2, "--lr-schedule", "polynomial", "--lr-decay-steps", 15]
+        straight = report(*common, *policies, "--steps", 14, "--save", "straight")
+        for at in (4, 10, 12):
+            begins = report(*common, *policies, "--steps", at, "--save", "half", "--sharding", "table")
+            ends = report(*common, *policies, "--steps", 14, "--load", "half", "--save", "whole", "--sharding", "col")
+            assert begins["losses"] == straight["losses"][:at]
+            assert ends["first_step"] == at
+            if optimizer != "rowwise_adagrad":  # whose norms of columns add up in another order
+                assert ends["losses"] == straight["losses"][at:]
+                assert ends["auc"] == straight["auc"]
+                with open("straight", "rb") as a, open("whole", "rb") as b:
+                    assert a.read() == b.read()
+            check_prediction(ends)
+    metadata, tensors = read_safetensors("straight")
+    assert metadata["optimizer"] == "sgd"
+    assert tensors["tables/C1/weight"][0] == [200, 8] and tensors["tables/C26/weight"][0] == [200, 8]
+    assert tensors["bottom.0.weight"][0] == [64, 13]
+    assert tensors["train/steps"] == ([], (14,))
+    assert max(abs(x) for x in tensors["tables/C1/weight"][1]) < 1
+    # any number of ranks, and no training at all
+    here = report(*common, "--optimizer", "sgd", "--load", "straight", "--steps", 0)
+    there = report(*common, "--optimizer", "sgd", "--load", "straight", "--steps", 0, "--ranks", 3, "--batch", 5)
+    assert here["losses"] == [] and here["auc"] == there["auc"]
+    run(*common, "--optimizer", "adam", "--load", "straight", status=2, says=["holds the state of optimizer 'sgd'"])
+    run(*common, "--optimizer", "sgd", "--load", "straight", "--rows", 300, status=2, says=["tables/C1/weight"])
+    write("junk", "this is no checkpoint")
+    run(*common, "--load", "junk", status=2, says=["junk: "])
+
+
+def report_():
+    r = report("--steps", 30, "--sharding", "col", "--bag", 2)
+    for key in "config samples_per_second loss auc ne bytes memory time losses epochs best_epoch".split():
+        assert key in r, key
+    assert r["config"]["ranks"] == 4 and r["config"]["hosts"] == 2 and r["config"]["sharding"] == "col"
+    assert r["samples_per_second"] > 0 and r["samples"] == 30 * 4 * 32
+    assert 0.5 < r["auc"] < 0.85 and 0.4 < r["loss"] < 0.8 and 0.7 < r["ne"] < 1.1
+    assert r["bytes"]["steps"] == 10
+    check_prediction(r)
+    for name in "compute exchange dense_reduction sync input step".split():
+        assert 0 <= r["time"][name]["mean"] <= r["time"][name]["max"] * (1 + 1e-9), name
+    assert 0 < sum(r["time"][n]["mean"] for n in "compute exchange dense_reduction sync input".split()) \
+        <= r["time"]["step"]["mean"] * 1.01
+    for ranks, hosts in ((1, 1), (3, 3), (6, 2)):
+        check_prediction(report(*SMALL, "--ranks", ranks, "--hosts", hosts, "--sharding", "mixed"))
+    check_prediction(report(*SMALL, "--samples", 70, "--epochs", 3))  # epochs shorter than what is measured
+    check_prediction(report(*SMALL, "--measure", 1))
+    assert report(*SMALL, "--measure", 0)["bytes"]["steps"] == 0
+    learnt = report("--steps", 300)
+    assert learnt["auc"] > 0.72, learnt["auc"]
+
+
+def files():
+    write("train.tsv", click_lines(3000, 1))
+    write("test.tsv", click_lines(600, 2))
+    with gzip.open("train.tsv.gz", "wt", encoding="ascii") as file:
+        file.write(click_lines(3000, 1))
+    r = report("--data", "train.tsv", "--test", "test.tsv", "--epochs", 3, "--batch", 10, "--rows", 100)
+    assert [e["epoch"] for e in r["epochs"]] == [1, 2, 3] and r["quality_of"] == "test"
+    assert r["auc"] == max(e["auc"] for e in r["epochs"]) and r["epochs"][0]["samples"] == 600
+    assert r["auc"] > 0.75, r["auc"]
+    packed = report("--data", "train.tsv.gz", "--test", "test.tsv", "--epochs", 3, "--batch", 10, "--rows", 100)
+    assert packed["losses"] == r["losses"]
+    # a global batch that does not divide the data, without test data
+    odd = report("--data", "train.tsv", "--batch", 7, "--ranks", 3, "--rows", 100)
+    assert odd["samples"] == 3000 and len(odd["losses"]) == 143 and odd["quality_of"] == "train"
+    check_prediction(odd)
+
+
+def trace():
+    run(*SMALL, "--trace", "trace.json", "--measure", 4, "--sharding", "mixed")
+    with open("trace.json", encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    spans = [e for e in events if e["ph"] == "X"]
+    assert {e["tid"] for e in spans} == {0, 1, 2, 3} and {e["pid"] for e in spans} == {0, 1}
+    flushes = [e["args"] for e in spans if "moved_bytes" in e["args"]]
+    assert len(flushes) >= 4 * 4 * 3
+    for args in flushes:
+        assert args["moved_bytes"] == args["predicted_bytes"], args
+
+
+def mpi():
+    for sharding in ("row", "mixed"):
+        arguments = [*SMALL, "--sharding", sharding, "--hosts", 2, "--bag", 2]
+        threads = report(*arguments, "--ranks", 4)
+        processes = report(*arguments, ranks=4)
+        assert processes["config"]["backend"] == "mpi"
+        check_prediction(processes)
+        for key in "losses auc loss bytes memory".split():
+            assert threads[key] == processes[key], key
+    run(*SMALL, "--save", "model", "--hosts", 2, ranks=4)
+    run(*SMALL, "--save", "model2", "--hosts", 2, "--ranks", 4)
+    with open("model", "rb") as a, open("model2", "rb") as b:
+        assert a.read() == b.read()
+
+
+def mpi_errors():
+    assert run("--sharding", "rows", status=2, ranks=2).count("there is no such policy") == 1
+    run("--ranks", 3, status=2, ranks=2, says=["--ranks 3 in a job of 2 processes"])
+    run("--hosts", 3, status=2, ranks=2, says=["3 hosts for 2 ranks"])
+    lines = click_lines(100, 1).splitlines(keepends=True)
+    lines[70] = "2" + lines[70][1:]
+    write("bad.tsv", "".join(lines))
+    error = run("--data", "bad.tsv", "--batch", 8, status=2, ranks=4)
+    assert error.count("bad.tsv, line 71") == 1, error
+    run("--help", ranks=2)
+
+
+main({"help": help_, "bad_usage": bad_usage, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+      "sample_order": sample_order, "wires": wires, "checkpoint": checkpoint, "report": report_, "files": files,
+      "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
