@@ -18,23 +18,23 @@ namespace train_dlrm {
 
 namespace {
 
-/// "64-16": numbers with dashes between them.
-std::vector<std::int64_t> parse_widths(const std::string& flag, const std::string& text) {
+/// "64-16": numbers with dashes, or whatever `separator` is, between them.
+std::vector<std::int64_t> parse_numbers(const std::string& flag, const std::string& text, char separator,
+                                        const char* example) {
+    const auto wrong = [&] {
+        return sw::BadInput{fmt::format("{} '{}': give positive numbers, such as {}", flag, text, example)};
+    };
     std::vector<std::int64_t> widths;
     const char* at = text.data();
     const char* end = at + text.size();
     for (;;) {
         std::int64_t width = 0;
         const auto [stop, status] = std::from_chars(at, end, width);
-        if (status != std::errc{} || width < 1)
-            throw sw::BadInput{
-                fmt::format("{} '{}': give positive numbers with dashes between them, such as 64-16", flag, text)};
+        if (status != std::errc{} || width < 1) throw wrong();
         widths.push_back(width);
         if (stop == end) return widths;
         at = stop + 1;
-        if (*stop != '-')
-            throw sw::BadInput{
-                fmt::format("{} '{}': give positive numbers with dashes between them, such as 64-16", flag, text)};
+        if (*stop != separator) throw wrong();
     }
 }
 
@@ -83,8 +83,6 @@ void check(const Options& o) {
     if (o.rows.size() != 1 && o.rows.size() != categories)
         throw sw::BadInput{
             fmt::format("--rows: {} numbers; give one for all features, or {}", o.rows.size(), categories)};
-    for (const std::int64_t rows : o.rows)
-        at_least("--rows", rows, std::int64_t{1});
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
     for (const std::string* path : {&o.json, &o.trace, &o.save})
@@ -96,6 +94,7 @@ void check(const Options& o) {
 
 std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text) {
     Options o;
+    std::string rows = "5000";
     std::string bottom;
     std::string top = joined(o.top);
     std::string decay = "constant";
@@ -110,7 +109,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         "Ranks are threads of this process, or, under mpirun, the processes of the job.\n"
         "Exit status: 0 done; 2 bad usage or bad input; 3 a peer failed or a deadline passed.",
         "train_dlrm"};
-    app.option_defaults()->always_capture_default();
+    app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
     const char* where = "Where";
     app.add_option("--ranks", ranks, "Number of ranks; 4 unless given; under mpirun that of the job")
@@ -140,17 +139,18 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     app.add_option("--data", o.data,
                    "Files to train on: Criteo click logs, plain or gzip. Unless given, clicks are "
                    "generated")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group(data);
-    app.add_option("--test", o.test, "Files to test on after every epoch")->group(data);
+    app.add_option("--test", o.test, "Files to test on after every epoch")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(data);
     app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
     app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids")->group(data);
     app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
 
     const char* model = "Model";
-    app.add_option("--rows", o.rows, "Rows a feature: one number for all, or 26 with commas between them")
-        ->delimiter(',')
-        ->group(model);
+    app.add_option("--rows", rows, "Rows a feature: one number for all, or 26 with commas between them")->group(model);
     app.add_option("--dim", o.dim, "Columns of every table")->group(model);
     app.add_option("--bottom", bottom, "Widths of the bottom MLP; the last is --dim. Unless given: 64-<dim>")
         ->default_str("")
@@ -220,8 +220,11 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     p.wire_forward = wire;
     p.wire_backward = wire_backward.empty() ? wire : wire_backward;
     o.learning_rate.decay = parse_decay(decay);
-    o.bottom = parse_widths("--bottom", bottom.empty() ? fmt::format("64-{}", o.dim) : bottom);
-    o.top = parse_widths("--top", top);
+    o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
+    o.bottom = parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", o.dim) : bottom, '-', "64-16");
+    o.top = parse_numbers("--top", top, '-', "128-64-1");
+    if (o.learning_rate.decay != sw::LearningRate::Decay::none && app.get_option("--lr-decay-steps")->count() == 0)
+        throw sw::BadInput{fmt::format("--lr-schedule {} without --lr-decay-steps: say how fast", decay)};
 
     const bool ranks_given = app.get_option("--ranks")->count() != 0;
     const int job = environment_number("OMPI_COMM_WORLD_SIZE") + environment_number("PMI_SIZE");

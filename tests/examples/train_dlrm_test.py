@@ -23,9 +23,9 @@ def check_prediction(r):
     """Every byte, message and held byte was predicted, and every tier is hot."""
     assert r["bytes"]["predicted"] == r["bytes"]["moved"], r["bytes"]
     assert r["memory"]["predicted"] == r["memory"]["measured"], r["memory"]
-    if r["config"]["hosts"] > 1:
-        for tier in r["bytes"]["moved"].values():
-            assert tier["payload"] > 0 and tier["messages"] > 0
+    for tier, there in (("host", r["config"]["ranks"] > r["config"]["hosts"]), ("cross_host", r["config"]["hosts"] > 1)):
+        moved = r["bytes"]["moved"][tier]
+        assert (moved["payload"] > 0) == (moved["messages"] > 0) == there, moved
 
 
 def help_():
@@ -58,7 +58,9 @@ def bad_usage():
             (["--steps", -1], "--steps -1"),
             (["--batch", 0], "--batch 0"),
             (["--rows", "5,6"], "2 numbers"),
-            (["--rows", 0], "--rows 0"),
+            (["--rows", 0], "--rows '0'"),
+            (["--rows", "7,"], "--rows '7,'"),
+            (["--lr-schedule", "step"], "without --lr-decay-steps"),
             (["--bottom", "64-x"], "--bottom '64-x'"),
             (["--bottom", "64-8", "--dim", 16], "its last width is the dimension"),
             (["--top", "64-2"], "its last width is 1"),
@@ -75,6 +77,10 @@ def bad_usage():
             (["--frobnicate"], "frobnicate")]:
         error = run(*arguments, status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
+
+
+def deadline():
+    run("--steps", 3, "--deadline", 0.0001, status=3, says=["waited 0 ms", "rank"])
 
 
 def click_lines(count, seed):
@@ -275,6 +281,6 @@ def mpi_errors():
     run("--help", ranks=2)
 
 
-main({"help": help_, "bad_usage": bad_usage, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "wires": wires, "checkpoint": checkpoint, "report": report_, "files": files,
       "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
