@@ -25,7 +25,7 @@ namespace sw = shardwise;
 /// The names of one policy of each axis.
 struct Policies {
     std::string sharding = "row";
-    std::string optimizer = "adagrad";
+    std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
     std::string order = "tree";
     std::string wire_forward = "fp32";

@@ -142,8 +142,22 @@ def prefetch():
 
 def sample_order():
     """Sums in the order of samples do not know how many ranks there are, but the dense part's sums do."""
-    runs = [report(*SMALL, "--order", "sample", "--sharding", sharding)["losses"] for sharding in ("row", "col", "table")]
+    runs = [report(*SMALL, "--order", "sample", "--optimizer", "adagrad", "--sharding", sharding)["losses"] for sharding in ("row", "col", "table")]
     assert runs[0] == runs[1] == runs[2]
+
+
+def world_sizes():
+    """The same global batches on other numbers of ranks: sums round in another order, and nothing else changes."""
+    for optimizer in ("rowwise_adagrad", "sgd"):
+        policies = ["--optimizer", optimizer, "--rows", 200, "--dim", 8, "--steps", 100]
+        alone = report(*policies, "--ranks", 1, "--hosts", 1, "--batch", 48)["losses"]
+        assert len(alone) == 100
+        for ranks, hosts in ((2, 1), (3, 3), (4, 2), (6, 3)):
+            losses = report(*policies, "--ranks", ranks, "--hosts", hosts, "--batch", 48 // ranks)["losses"]
+            for steps, tolerance in ((10, 1e-5), (100, 1e-4)):
+                worst = max(abs(a - b) / a for a, b in zip(alone[:steps], losses))
+                assert worst <= tolerance, (optimizer, ranks, hosts, steps, worst)
+            assert losses != alone, "nothing was summed in another order: the test is vacuous"
 
 
 def wires():
@@ -282,5 +296,5 @@ def mpi_errors():
 
 
 main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "wires": wires, "checkpoint": checkpoint, "report": report_, "files": files,
+      "sample_order": sample_order, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "report": report_, "files": files,
       "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
