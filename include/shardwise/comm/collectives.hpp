@@ -63,7 +63,7 @@ void all_to_all_v(CommunicatorRef comm, std::span<const std::span<const T>> send
     }
     const Ticket ticket = comm.post({.step = "all_to_all_v", .flight = 0, .where = where}, buffers.out, buffers.in);
     std::copy(send[me].begin(), send[me].end(), receive[me].begin());
-    comm.wait(ticket);
+    wait_or_abandon(comm, ticket);
     for (int peer = 0; peer < comm.size(); ++peer) {
         const auto p = static_cast<std::size_t>(peer);
         if (peer != comm.rank() && !receive[p].empty())
@@ -84,7 +84,7 @@ template <class T>
             {.to = peer, .bytes = std::as_bytes(mine), .payload = static_cast<std::int64_t>(mine.size_bytes())});
         buffers.in.push_back({.from = peer, .into = &buffers.of(peer), .expected = InMessage::any_size});
     }
-    comm.wait(comm.post({.step = "all_gather_v", .flight = 0, .where = where}, buffers.out, buffers.in));
+    wait_or_abandon(comm, comm.post({.step = "all_gather_v", .flight = 0, .where = where}, buffers.out, buffers.in));
     std::vector<std::vector<T>> all(static_cast<std::size_t>(comm.size()));
     for (int peer = 0; peer < comm.size(); ++peer) {
         auto& theirs = all[static_cast<std::size_t>(peer)];
@@ -118,7 +118,7 @@ template <class T>
         buffers.out.push_back(
             {.to = root, .bytes = std::as_bytes(mine), .payload = static_cast<std::int64_t>(mine.size_bytes())});
     }
-    comm.wait(comm.post({.step = "gather_v", .flight = 0, .where = where}, buffers.out, buffers.in));
+    wait_or_abandon(comm, comm.post({.step = "gather_v", .flight = 0, .where = where}, buffers.out, buffers.in));
     std::vector<std::vector<T>> all;
     for (int peer = 0; comm.rank() == root && peer < comm.size(); ++peer) {
         auto& theirs = all.emplace_back(mine.begin(), mine.end());
@@ -145,7 +145,7 @@ void broadcast(CommunicatorRef comm, int root, std::span<T> values,
     } else {
         buffers.in.push_back({.from = root, .into = &buffers.of(0), .expected = bytes});
     }
-    comm.wait(comm.post({.step = "broadcast", .flight = 0, .where = where}, buffers.out, buffers.in));
+    wait_or_abandon(comm, comm.post({.step = "broadcast", .flight = 0, .where = where}, buffers.out, buffers.in));
     if (comm.rank() != root && !values.empty()) std::memcpy(values.data(), buffers.of(0).data(), values.size_bytes());
 }
 
@@ -159,7 +159,7 @@ inline void barrier(CommunicatorRef comm, const SourceLocation& where = SourceLo
         buffers.out.push_back({.to = peer, .bytes = {}, .payload = 0});
         buffers.in.push_back({.from = peer, .into = &buffers.of(peer), .expected = 0});
     }
-    comm.wait(comm.post({.step = "barrier", .flight = 0, .where = where}, buffers.out, buffers.in));
+    wait_or_abandon(comm, comm.post({.step = "barrier", .flight = 0, .where = where}, buffers.out, buffers.in));
 }
 
 /// Makes one rank's bad input everybody's: each rank says what is wrong with its own, or nothing. One message a peer.

@@ -24,7 +24,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Says which operation a flush belongs to, in errors and reports. `step` outlives the communicator (a literal).
+/// Says which operation a flush belongs to, in errors and reports. `step` outlives the flush.
 struct Label {
     const char* step = "";
     std::uint32_t flight = 0;

@@ -57,4 +57,14 @@ class CommunicatorRef {
 
 static_assert(Communicator<CommunicatorRef>);
 
+/// Waits for a flush whose buffers die with the caller: when the wait throws, withdraws before it rethrows.
+inline void wait_or_abandon(CommunicatorRef comm, Ticket ticket) {
+    try {
+        comm.wait(ticket);
+    } catch (...) {
+        comm.abandon(ticket);
+        throw;
+    }
+}
+
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -168,20 +168,29 @@ class ThreadCommunicator {
         const auto deadline = std::chrono::steady_clock::now() + state_->options.deadline;
         std::unique_lock lock{state_->mutex};
         auto& mine = state_->waits[static_cast<std::size_t>(rank_)];
+        const Waiting until_return{mine};
         for (bool late = false; !progress(*op, lock);) {
             if (late) throw_deadline_passed(*op);
             throw_if_a_peer_has_ended(*op);
             note_wait(*op, mine);
             late = state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, deadline) == std::cv_status::timeout;
         }
-        mine.active = false;
     }
 
-    /// Withdraws; poisons the world, since a peer waits for what will never come.
+    /// Gives the flush a second to complete, since all ranks may be withdrawing; then poisons the world.
     void abandon(Ticket ticket) noexcept {
         Operation* op = find(ticket);
         if (op == nullptr) return;
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{1};
         std::unique_lock lock{state_->mutex};
+        try {
+            for (bool late = false; !late && !state_->poisoned;) {
+                if (progress(*op, lock)) return;
+                late = state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, until) == std::cv_status::timeout;
+            }
+        } catch (...) {  // it cannot complete: withdraw
+        }
+        if (!lock.owns_lock()) lock.lock();
         state_->poison(rank_, "rank " + std::to_string(rank_) + " left " + describe(op->label) + " unfinished");
         for (const auto& m : op->out) {
             auto& box = state_->box(rank_, m.to);
@@ -219,6 +228,16 @@ class ThreadCommunicator {
         std::vector<In> in;
         std::uint64_t generation = 1;
         bool active = false;
+    };
+
+    /// A wait is reported while it lasts, and no longer: its label's text may be gone afterwards. Ends with the lock
+    /// held.
+    struct Waiting {
+        explicit Waiting(detail::ThreadWait& w) : wait{w} {}
+        Waiting(const Waiting&) = delete;
+        Waiting& operator=(const Waiting&) = delete;
+        ~Waiting() { wait.active = false; }
+        detail::ThreadWait& wait;
     };
 
     std::size_t free_operation() {

@@ -123,13 +123,15 @@ class EmbeddingLayer {
 
   public:
     /// A batch on its way: from start to the end of backward (or of the handle, when nothing is to be learnt from it).
-    /// Belongs to its layer; destroying it before `forward` withdraws from the exchange and fails the other ranks.
+    /// Belongs to its layer, which outlives it; destroying it before `forward` withdraws from the exchange and fails
+    /// the other ranks.
     class [[nodiscard]] Flight {
       public:
         Flight() = default;
         Flight(Flight&& other) noexcept : state_{std::exchange(other.state_, nullptr)} {}
         Flight& operator=(Flight&& other) noexcept {
-            std::swap(state_, other.state_);
+            Flight taken{std::move(other)};
+            std::swap(state_, taken.state_);
             return *this;
         }
         Flight(const Flight&) = delete;
@@ -250,7 +252,7 @@ class EmbeddingLayer {
         backward(std::move(current_), gradient);
     }
 
-    /// Checks a batch without looking it up. Collective; one message a peer.
+    /// Checks a batch by a lookup whose result nobody sees. Collective; as expensive as forward.
     /// \throws BadInput on every rank when any rank's batch is wrong
     template <class Id>
     void validate(const JaggedView<Id>& batch) {
@@ -266,8 +268,13 @@ class EmbeddingLayer {
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches,
                                          MemoryTally* tally = nullptr) const {
         std::vector<BatchView> bound(batches.size());
-        for (std::size_t i = 0; i < batches.size(); ++i)
+        if (batches.size() != static_cast<std::size_t>(topology().ranks()))
+            throw BadInput{"predict_cost is given " + std::to_string(batches.size()) + " batches for " +
+                           std::to_string(topology().ranks()) + " ranks: give one a rank"};
+        for (std::size_t i = 0; i < batches.size(); ++i) {
             bound[i].bind(batches[i], features_);
+            check_ids(bound[i]);
+        }
         CostTree<EmbeddingCost> tree;
         const auto bind = [&](CostTree<EmbeddingCost>& node, std::size_t branch) {
             node.own.placement = &placements_[branch];
@@ -393,6 +400,18 @@ class EmbeddingLayer {
         }
     }
 
+    /// \throws BadInput for an id that is no row of its table
+    void check_ids(const BatchView& batch) const {
+        for (const Placement& placement : placements_)
+            for (const FeaturePlacement& feature : placement.features) {
+                const std::int64_t rows = placement.tables[static_cast<std::size_t>(feature.table)].rows;
+                const std::int64_t first = batch.first_value(feature.feature);
+                for (std::int64_t i = first; i < first + batch.values(feature.feature); ++i)
+                    if (batch.id(i) < 0 || batch.id(i) >= rows)
+                        throw BadInput{"feature '" + feature.name + "': id " + std::to_string(batch.id(i)) +
+                                       " is not a row of its table, which has " + std::to_string(rows)};
+            }
+    }
     /// Elements of the results of a batch.
     [[nodiscard]] std::int64_t output_elements(const BatchView& batch) const {
         if constexpr (pooled) return batch.samples() * width_;

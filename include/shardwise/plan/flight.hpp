@@ -205,7 +205,7 @@ class FlightCore {
             in_.push_back(
                 {.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
         }
-        comm_.wait(comm_.post({.step = "agree on an error", .flight = number_}, out_, in_));
+        wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_}, out_, in_));
         std::string text;
         int more = 0;
         for (int rank = 0; rank < comm_.size(); ++rank) {

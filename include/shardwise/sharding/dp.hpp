@@ -4,7 +4,6 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
-#include "shardwise/topology/groups.hpp"
 
 /// \file
 /// Whole tables on every rank.
@@ -17,7 +16,6 @@ struct DP : WholeRows, WholeColumns {
     static constexpr const char* name = "dp";
     static constexpr Splits splits = Splits::nothing;
     static constexpr bool replicated = true;
-    using ReplicatedOver = World;
 
     static constexpr int shards(const Topology&, int) noexcept { return 1; }
     static constexpr int owner(const Topology&, int source, int, int) noexcept { return source; }

@@ -124,6 +124,10 @@ template <ShardingPolicy S>
                 throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +
                                std::to_string(shard.rows) +
                                " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
+            if (!S::replicated && (shard.owner < 0 || shard.owner >= topology.ranks()))
+                throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': shard " +
+                               std::to_string(s) + " is on rank " + std::to_string(shard.owner) + " of " +
+                               std::to_string(topology.ranks())};
             for (const ShardPlacement& other : table.shards)
                 if (!S::replicated &&
                     (S::splits == Splits::rows ? other.owner >= shard.owner : other.owner == shard.owner))
@@ -134,6 +138,20 @@ template <ShardingPolicy S>
                                         : ", which has a shard of this table already: give it one at most")};
             table.shards.push_back(shard);
         }
+        std::int64_t rows = 0;
+        std::int64_t columns = 0;
+        for (const ShardPlacement& shard : table.shards) {
+            rows += shard.rows;
+            columns += shard.columns.count;
+        }
+        const bool fits = shards >= 1 && rows == config.rows * (S::splits == Splits::rows ? 1 : shards) &&
+                          columns == std::int64_t{config.dim} * (S::splits == Splits::columns ? 1 : shards) &&
+                          (S::splits != Splits::nothing || shards == 1);
+        if (!fits)
+            throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': its " +
+                           std::to_string(shards) + " shards have " + std::to_string(rows) + " rows and " +
+                           std::to_string(columns) + " columns together, which is not the table of " +
+                           std::to_string(config.rows) + " x " + std::to_string(config.dim)};
         int feature = first_feature[static_cast<std::size_t>(t)];
         for (const std::string& name : features_of(config)) {
             placement.features.push_back(

@@ -1,0 +1,103 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/sharding/row.hpp"
+
+/// \file
+/// Handles of flights: what becomes of them when batches are wrong, and when they move.
+
+namespace sw = shardwise;
+
+namespace {
+
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Row>>;
+
+sw::JaggedBatch<std::int64_t> batch_of(std::int64_t id) {
+    return {.samples = 1, .features = 1, .values = {id}, .lengths = {}, .weights = {}};
+}
+void learn(Layer& layer, Layer::Flight flight) {
+    const auto output = layer.forward(flight);
+    layer.backward(std::move(flight), output);
+}
+
+TEST(Flights, ABadBatchWithAnotherAheadIsOneErrorOnEveryRankAndTheWorldGoesOn) {
+    for (int round = 0; round < 20; ++round) {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
+        std::atomic<int> errors{0};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+            try {
+                auto bad = layer.start(batch_of(comm.rank() == 2 ? 99 : 1).view());
+                auto next = layer.start(batch_of(2).view());  // withdrawn by every rank when the error unwinds
+                static_cast<void>(layer.forward(bad));
+            } catch (const sw::BadInput& error) {
+                EXPECT_NE(std::string{error.what()}.find("rank 2: feature 't', sample 0: id 99"), std::string::npos);
+                ++errors;
+            }
+            learn(layer, layer.start(batch_of(3).view()));
+        });
+        ASSERT_EQ(errors, 4);
+    }
+}
+
+TEST(Flights, AMovedFromHandleIsEmpty) {
+    sw::ThreadWorld world{sw::Topology{1, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        auto current = layer.start(batch_of(1).view());
+        auto next = layer.start(batch_of(2).view());
+        static_cast<void>(layer.forward(current));
+        current = std::move(next);
+        EXPECT_FALSE(next);  // NOLINT(bugprone-use-after-move): that is the question
+        EXPECT_THROW(static_cast<void>(layer.forward(next)), sw::BadInput);
+        learn(layer, std::move(current));
+        EXPECT_THROW(layer.backward(std::move(next), {}), sw::BadInput);
+    });
+}
+
+TEST(Flights, PredictionsCheckTheirBatches) {
+    sw::ThreadWorld world{sw::Topology{1, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        const auto good = batch_of(9);
+        const auto high = batch_of(10);
+        const auto low = batch_of(-1);
+        using Views = std::vector<sw::JaggedView<std::int64_t>>;
+        EXPECT_NO_THROW(static_cast<void>(layer.predict_cost(Views{good.view(), good.view()})));
+        EXPECT_THROW(static_cast<void>(layer.predict_cost(Views{good.view()})), sw::BadInput);
+        EXPECT_THROW(static_cast<void>(layer.predict_cost(Views{good.view(), high.view()})), sw::BadInput);
+        EXPECT_THROW(static_cast<void>(layer.predict_cost(Views{low.view(), good.view()})), sw::BadInput);
+    });
+}
+
+/// Says that all shards are on a rank that does not exist.
+struct Nowhere : sw::Row {
+    static constexpr const char* name = "nowhere";
+    static constexpr int owner(const sw::Topology& t, int, int, int shard) noexcept { return t.ranks() + shard; }
+};
+/// Forgets the last columns.
+struct Short : sw::Row {
+    static constexpr const char* name = "short";
+    static constexpr sw::Columns columns(int, const sw::TableShape& table) noexcept {
+        return {.first = 0, .count = table.dim - 1};
+    }
+};
+
+TEST(Placement, PoliciesThatDoNotFitTheTableAreToldSo) {
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 3}};
+    const sw::Topology t{1, 2};
+    EXPECT_NO_THROW(static_cast<void>(sw::place_tables<sw::Row>(t, tables, {0})));
+    EXPECT_THROW(static_cast<void>(sw::place_tables<Nowhere>(t, tables, {0})), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::place_tables<Short>(t, tables, {0})), sw::BadInput);
+}
+
+}  // namespace
