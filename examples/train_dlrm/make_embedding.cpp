@@ -30,12 +30,6 @@ void check_name(const char* flag, const std::string& name) {
             fmt::format("{} '{}': there is no such policy; give one of {}", flag, name, fmt::join(names, ", "))};
 }
 
-template <class S, class P>
-struct Unit {
-    using sharding = S;
-    using pooling = P;
-};
-
 }  // namespace
 
 void check_policies(const Policies& p) {
@@ -73,15 +67,13 @@ std::string axis_help(const std::string& axis) {
     return "The precision of vectors on the wire: " + all(names_of<Wires>());
 }
 
-std::unique_ptr<Embedding> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
-                                          const EmbeddingSetup& setup) {
+std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
+                                              const std::vector<sw::TableConfig>& tables, const sw::LayerSetup& setup) {
     check_policies(policies);
-    std::unique_ptr<Embedding> made;
-    mp::mp_for_each<mp::mp_product<Unit, Shardings, Poolings>>([&](auto unit) {
-        using S = typename decltype(unit)::sharding;
-        using P = typename decltype(unit)::pooling;
-        if (policies.sharding == S::name && policies.pooling == P::name)
-            made = make_composition<S, P>(policies, comm, setup);
+    std::unique_ptr<sw::LayerBase> made;
+    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Shardings>>([&](auto identity) {
+        using S = typename decltype(identity)::type;
+        if (policies.sharding == S::name) made = make_composition<S>(policies, comm, tables, setup);
     });
     return made;
 }

@@ -32,9 +32,8 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
       rule_{dense_rule(o, dense_.parameters().values().size(), *dense_memory_)},
       reduce_{comm, dense_memory_->work()},
       logit_gradient_{dense_memory_->work()},
-      embedding_{make_embedding(o.policies, comm,
-                                {.tables = tables_of(o),
-                                 .learning_rate = o.learning_rate,
+      embedding_{make_embedding(o.policies, comm, tables_of(o),
+                                {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()})} {}
@@ -43,7 +42,7 @@ std::span<const float> Model::forward(const sw::ClickBatch& batch) {
     const std::int64_t begin = tracer_->now();
     dense_.forward_bottom(batch.dense_view());
     tracer_->add("bottom MLP", sw::SpanKind::compute, number(), begin);
-    const sw::MatrixView<const float> embeddings = embedding_->forward();
+    const sw::MatrixView<const float> embeddings = embedding_->forward(flights_.front()).pooled;
     const std::int64_t meeting = tracer_->now();
     const std::span<const float> logits = dense_.forward_top(embeddings);
     tracer_->add("interaction and top MLP", sw::SpanKind::compute, number(), meeting);
@@ -51,8 +50,8 @@ std::span<const float> Model::forward(const sw::ClickBatch& batch) {
 }
 
 void Model::drop() {
-    static_cast<void>(embedding_->forward());
-    embedding_->finish();
+    static_cast<void>(embedding_->forward(flights_.front()));
+    finish();
 }
 
 double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples) {
@@ -66,7 +65,8 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
         const Stopwatch watch{reduction_seconds_};
         reduce_.start(dense_.parameters().gradients());
     }
-    embedding_->backward(to_embeddings);
+    embedding_->backward(std::move(flights_.front()), {.pooled = to_embeddings, .sequences = {}});
+    flights_.pop_front();
     const std::int64_t reduction = tracer_->now();
     {
         const Stopwatch watch{reduction_seconds_};
@@ -89,7 +89,7 @@ std::size_t Model::moments() const {
 }
 
 sw::Checkpoint Model::checkpoint() {
-    sw::Checkpoint all{.layer = embedding_->shards(), .dense = {}, .numbers = {}};
+    sw::Checkpoint all{.layer = sw::shards_of(*embedding_), .dense = {}, .numbers = {}};
     const std::span<float> state = std::visit([](auto& rule) { return rule.state(); }, rule_);
     const std::span<float> values = dense_.parameters().values();
     for (const sw::Parameter& weight : dense_.parameters()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <variant>
@@ -30,11 +31,11 @@ class Model {
     Model(const Options& options, sw::CommunicatorRef comm);
 
     /// Sends the ids of a batch on their way.
-    void start(const sw::ClickBatch& batch) { embedding_->start(batch.ids.view()); }
+    void start(const sw::ClickBatch& batch) { flights_.push_back(embedding_->start(batch.ids.view())); }
     /// Predicts the batch that was started first. \returns the logits, (samples)
     std::span<const float> forward(const sw::ClickBatch& batch);
     /// Ends the batch that was looked up, without learning.
-    void finish() { embedding_->finish(); }
+    void finish() { flights_.pop_front(); }
     /// Ends the batch that was started first: nobody wants to know.
     void drop();
     /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses
@@ -43,9 +44,9 @@ class Model {
     /// What the sum of dense gradients of a step moves. A pure function.
     [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
 
-    [[nodiscard]] Embedding& embedding() noexcept { return *embedding_; }
+    [[nodiscard]] sw::LayerBase& embedding() noexcept { return *embedding_; }
     [[nodiscard]] sw::DlrmDense& dense() noexcept { return dense_; }
-    [[nodiscard]] const Embedding& embedding() const noexcept { return *embedding_; }
+    [[nodiscard]] const sw::LayerBase& embedding() const noexcept { return *embedding_; }
     /// What the embedding layer holds, and what the dense part holds.
     [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
     [[nodiscard]] const sw::MemoryAccount& dense_memory() const noexcept { return *dense_memory_; }
@@ -77,7 +78,8 @@ class Model {
     DenseRule rule_;
     sw::TreeAllReduce reduce_;
     sw::Buffer<float> logit_gradient_;
-    std::unique_ptr<Embedding> embedding_;
+    std::unique_ptr<sw::LayerBase> embedding_;
+    std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started
     std::int64_t steps_ = 0;
     double reduction_seconds_ = 0;
 };

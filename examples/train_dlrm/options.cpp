@@ -255,7 +255,7 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
                           .rows = o.rows[o.rows.size() == 1 ? 0 : static_cast<std::size_t>(f)],
                           .dim = o.dim,
                           .features = {},
-                          .sharding = turns[f % 3]});
+                          .sharding = o.policies.sharding == "mixed" ? turns[f % 3] : ""});
     return tables;
 }
 

@@ -64,14 +64,14 @@ struct IsBuilt<Composition<S, O, P, Order, Forward, Backward>> {
                                   (Forward::exact || !nothing_forward);
 };
 
-template <class S, class P>
+template <class S>
 using Compositions =
-    mp::mp_copy_if<mp::mp_product<Composition, mp::mp_list<S>, Optimizers, mp::mp_list<P>, Orders, Wires, Wires>,
-                   IsBuilt>;
+    mp::mp_copy_if<mp::mp_product<Composition, mp::mp_list<S>, Optimizers, Poolings, Orders, Wires, Wires>, IsBuilt>;
 
-/// The layer with sharding S, pooling P and the rest of `policies`. Each S and P has a translation unit of its own.
-template <class S, class P>
-[[nodiscard]] std::unique_ptr<Embedding> make_composition(const Policies& policies, sw::CommunicatorRef comm,
-                                                          const EmbeddingSetup& setup);
+/// The layer with sharding S and the rest of `policies`. Each S has a translation unit of its own.
+template <class S>
+[[nodiscard]] std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
+                                                              const std::vector<sw::TableConfig>& tables,
+                                                              const sw::LayerSetup& setup);
 
 }  // namespace train_dlrm

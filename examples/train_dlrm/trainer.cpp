@@ -98,13 +98,13 @@ void Trainer::explain() {
         std::vector<sw::JaggedView<std::int64_t>> views;
         for (const auto& batch : batches)
             views.push_back(batch.view());
-        const Embedding& embedding = model_.embedding();
+        const sw::LayerBase& embedding = model_.embedding();
         const sw::Topology t = below_.topology();
         fmt::print(
             "The plan of the embedding layer on {} hosts of {} ranks. Bytes are payload + control of all ranks, "
             "predicted for the first batch.\n\n{}\n",
             t.hosts, t.ranks_per_host,
-            sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views, nullptr).segments));
+            sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views).segments));
         std::fflush(stdout);
     }
     feed_.rewind();

@@ -53,13 +53,21 @@ void fill(const sw::LayerShards& layer) {
     }
 }
 
+/// The same tables for a layer of one sharding policy.
+std::vector<sw::TableConfig> unassigned(std::vector<sw::TableConfig> all) {
+    for (sw::TableConfig& table : all)
+        table.sharding.clear();
+    return all;
+}
+
 using Use = std::function<void(sw::CommunicatorRef, const sw::LayerShards&)>;
 
 template <class... Policies>
 void with_layer(int ranks, const Use& use) {
     sw::ThreadWorld world{sw::Topology{.hosts = ranks == 4 ? 2 : 1, .ranks_per_host = ranks == 4 ? 2 : ranks}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        sw::EmbeddingLayer<Policies...> layer{comm, tables};
+        using Layer = sw::EmbeddingLayer<Policies...>;
+        Layer layer{comm, Layer::policies::mixed ? tables : unassigned(tables)};
         use(comm, sw::shards_of(layer));
     });
 }
@@ -146,13 +154,13 @@ TEST(LayerCheckpoint, TrainingGoesOn) {
                 layer.backward(sw::MatrixView<const float>{gradient.data(), out.rows(), out.columns()});
             }
         };
-        Layer whole{comm, tables};
+        Layer whole{comm, unassigned(tables)};
         train(whole, 0, 5);
         sw::save_layer(comm, straight.path(), whole);
-        Layer begins{comm, tables};
+        Layer begins{comm, unassigned(tables)};
         train(begins, 0, 3);
         sw::save_layer(comm, file.path(), begins);
-        Layer ends{comm, tables};
+        Layer ends{comm, unassigned(tables)};
         sw::load_layer(comm, file.path(), ends);
         train(ends, 3, 5);
         sw::save_layer(comm, file.path(), ends);
@@ -166,7 +174,7 @@ TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
         std::atomic<int> refused{0};
         sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 3}};
         world.run([&](sw::ThreadCommunicator& comm) {
-            sw::EmbeddingLayer<sw::Optimizer<sw::Adagrad>> layer{comm, others};
+            sw::EmbeddingLayer<sw::Optimizer<sw::Adagrad>> layer{comm, unassigned(others)};
             fill(sw::shards_of(layer));
             const float before = layer.steps() == 0 ? value_of("aweight", 0, 0) : 0.0F;
             try {
@@ -217,7 +225,10 @@ TEST(LayerCheckpoint, WhereItCannotBeWrittenEveryRankHearsOfIt) {
 }
 
 TEST(LayerCheckpoint, RowsInAnyOrder) {
-    const sw::TableShard shard{.view = {.rows = 5}, .row = [](std::int64_t local) { return 40 - 10 * local; }};
+    const sw::ShardingMaps downwards{.name = "downwards", .row = [](const sw::RowPlace& place, const sw::TableShape&) {
+                                         return 40 - 10 * place.local;
+                                     }};
+    const sw::TableShard shard{.view = {.rows = 5}, .row = {downwards, 0, {}}};
     const sw::ShardRows rows{shard};
     std::vector<std::pair<std::int64_t, std::int64_t>> seen;
     rows.visit(10, 31, [&](std::int64_t row, std::int64_t local) { seen.emplace_back(row, local); });

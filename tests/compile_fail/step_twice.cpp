@@ -18,6 +18,6 @@ using Line = sw::Plan<Numbered<0>, Numbered<0>>;
 
 int main() {
     const sw::Program program = sw::make_program<sw::EmbeddingDomain, Line>();
-    sw::Frame<sw::Lanes, Line> frame;
-    return static_cast<int>(program.forward + frame.lanes.ids.size());
+    sw::Frame<sw::Lanes> frame{program};
+    return static_cast<int>(program.forward + frame.lanes().ids.size());
 }

@@ -92,6 +92,13 @@ const std::vector<std::string> one_key{"user"};
 
 const std::vector<Flaw> flaws{
     {"NegativeSamples", [](auto& b) { b.samples = -1; }, "a batch with a negative number of samples or features"},
+    {"ProductBeyondAllNumbers",
+     [](auto& b) {
+         b.samples = std::int64_t{1} << 40;
+         b.features = std::int64_t{1} << 40;
+     },
+     "a batch of 5 ids, 1099511627776 samples and 1099511627776 features: a rank's batch has at most 2147483647 ids "
+     "and bags; give smaller batches"},
     {"NegativeFeatures", [](auto& b) { b.features = -2; }, "a batch with a negative number of samples or features"},
     {"BothNegative",
      [](auto& b) {

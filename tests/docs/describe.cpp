@@ -23,9 +23,12 @@ std::string description(bool mermaid) {
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
         if (comm.rank() != 0) return;
-        const std::vector<sw::TableConfig> tables{{.name = "country", .rows = 200, .dim = 16, .sharding = "dp"},
-                                                  {.name = "category", .rows = 5000, .dim = 16, .sharding = "table"},
-                                                  {.name = "item", .rows = 100'000, .dim = 16, .sharding = "row"}};
+        std::vector<sw::TableConfig> tables{{.name = "country", .rows = 200, .dim = 16, .sharding = "dp"},
+                                            {.name = "category", .rows = 5000, .dim = 16, .sharding = "table"},
+                                            {.name = "item", .rows = 100'000, .dim = 16, .sharding = "row"}};
+        if (!Layer::policies::mixed)
+            for (sw::TableConfig& table : tables)
+                table.sharding.clear();
         const Layer layer{comm, tables};
         std::vector<sw::JaggedBatch<int>> batches(4);
         std::vector<sw::JaggedView<int>> views;
@@ -37,8 +40,8 @@ std::string description(bool mermaid) {
                 batch.values.push_back((i * 37 + rank * 11) % 200);
             views.push_back(batch.view());
         }
-        text = mermaid ? sw::describe_mermaid(layer.program(), Layer::branches())
-                       : sw::describe(layer.program(), Layer::branches(), layer.predict_cost(views).segments);
+        text = mermaid ? sw::describe_mermaid(layer.program(), layer.branches())
+                       : sw::describe(layer.program(), layer.branches(), layer.predict_cost(views).segments);
     });
     return text;
 }

@@ -173,17 +173,17 @@ TEST(Extending, AStep) {
     world.run([&](sw::ThreadCommunicator& comm) {
         sw::CountingCommunicator counted{comm};
         sw::MemoryAccount memory;
-        sw::Frame<Numbers::Lanes, Line> frame;
-        sw::FlightCore flight{program, &frame, counted, memory.work()};
+        sw::Frame<Numbers::Lanes> frame{program};
+        sw::FlightCore flight{program, frame.parts(), counted, memory.work()};
 
-        frame.lanes.value = static_cast<float>(comm.rank());
+        frame.lanes().value = static_cast<float>(comm.rank());
         flight.prepare(1);
         flight.start();
         flight.finish_forward();
-        EXPECT_EQ(frame.lanes.value, 12.0F);  // 2 * (0 + 1 + 2 + 3)
-        frame.lanes.value = 1.0F;             // the gradient of each rank's result
+        EXPECT_EQ(frame.lanes().value, 12.0F);  // 2 * (0 + 1 + 2 + 3)
+        frame.lanes().value = 1.0F;             // the gradient of each rank's result
         flight.finish_backward();
-        EXPECT_EQ(frame.lanes.value, 8.0F);
+        EXPECT_EQ(frame.lanes().value, 8.0F);
 
         sw::CostTree<Numbers::Cost> tree;
         sw::TrafficMatrix predicted{comm.topology()};

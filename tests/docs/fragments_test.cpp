@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +52,29 @@ TEST(Fragments, FlightsAhead) {
         }
         EXPECT_EQ(layer.steps(), 5);
     });
+}
+
+TEST(Fragments, PoliciesAtRunTime) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    for (const bool by_columns : {false, true}) {
+        world.run([&](sw::ThreadCommunicator& comm) {
+            const auto batch = ones(3);
+            const auto gradient_of = [](const sw::MatrixView<const float>& pooled) { return pooled; };
+
+            std::unique_ptr<sw::LayerBase> layer;
+            if (by_columns) {
+                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Col>>>(comm, tables);
+            } else {
+                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Row>>>(comm, tables);
+            }
+            sw::LayerFlight flight = layer->start(batch.view());
+            const sw::LayerVectors result = layer->forward(flight);
+            layer->backward(std::move(flight), {.pooled = gradient_of(result.pooled)});
+
+            EXPECT_EQ(layer->branches(), std::vector<std::string>{by_columns ? "col" : "row"});
+            EXPECT_EQ(layer->steps(), 1);
+        });
+    }
 }
 
 TEST(Fragments, MemoryAndTrace) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,82 @@ TEST(Flights, AMovedFromHandleIsEmpty) {
         EXPECT_THROW(static_cast<void>(layer.forward(next)), sw::BadInput);
         learn(layer, std::move(current));
         EXPECT_THROW(layer.backward(std::move(next), {}), sw::BadInput);
+    });
+}
+
+TEST(Flights, AHandleThatOutlivesItsLayerIsEmpty) {
+    sw::ThreadWorld world{sw::Topology{1, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Layer::Flight flight;
+        Layer other{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        {
+            Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+            flight = layer.start(batch_of(1).view());
+            static_cast<void>(layer.forward(flight));
+            EXPECT_THROW(static_cast<void>(other.forward(flight)), sw::BadInput);  // another layer's
+        }
+        EXPECT_FALSE(flight);
+        EXPECT_THROW(static_cast<void>(other.forward(flight)), sw::BadInput);
+    });
+}
+
+TEST(Flights, ValidateFindsWhatForwardWouldAndNothingElse) {
+    sw::ThreadWorld world{sw::Topology{2, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        const auto message = [&](const sw::JaggedBatch<std::int64_t>& batch) {
+            try {
+                layer.validate(batch.view());
+            } catch (const sw::BadInput& error) {
+                return std::string{error.what()};
+            }
+            return std::string{};
+        };
+        EXPECT_EQ(message(batch_of(9)), "");
+        EXPECT_EQ(message(batch_of(comm.rank() == 2 ? 10 : 1)),
+                  "rank 2: feature 't', sample 0: id 10 is not a row of table 't'; its rows are 0 to 9");
+        auto weighted = batch_of(3);
+        weighted.weights = {comm.rank() == 1 ? std::numeric_limits<float>::infinity() : 1.0F};
+        EXPECT_EQ(message(weighted), "rank 1: feature 't', sample 0: the weight of id 3 is inf, not a finite number");
+        auto wide = batch_of(3);
+        wide.features = comm.rank() == 3 ? 2 : 1;
+        EXPECT_EQ(message(wide), "rank 3: the bags hold 2 ids, but there are 1 values");
+        learn(layer, layer.start(batch_of(3).view()));
+    });
+}
+
+TEST(Flights, RanksWithDifferentLayersAreToldSo) {
+    const auto message = [](auto change) {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
+        try {
+            world.run([&](sw::ThreadCommunicator& comm) {
+                std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 4}};
+                Layer::Options options;
+                if (comm.rank() == 1) change(tables[0], options);
+                Layer layer{comm, tables, options};
+                learn(layer, layer.start(batch_of(3).view()));
+            });
+        } catch (const sw::Mismatch& error) {
+            return std::string{error.what()};
+        }
+        return std::string{};
+    };
+    const std::string expected =
+        "runs another layer: give every rank the same policies, tables, seed and learning rate";
+    EXPECT_EQ(message([](sw::TableConfig&, Layer::Options&) {}), "");
+    EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.rows = 11; }).find(expected), std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.dim = 5; }).find(expected), std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.seed = 2; }).find(expected), std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.learning_rate.base = 0.5F; }).find(expected),
+              std::string::npos);
+}
+
+TEST(Flights, LearningRatesThatMakeNoScheduleAreToldSo) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Layer::Options options;
+        options.learning_rate.decay_steps = 0;
+        EXPECT_THROW((Layer{comm, {{.name = "t", .rows = 10, .dim = 3}}, options}), sw::BadInput);
     });
 }
 

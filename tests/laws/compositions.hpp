@@ -2,19 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
-#include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/layer_base.hpp"
+#include "shardwise/sharding/placement.hpp"
 
 /// \file
-/// Layers of any composition behind one interface, so that the laws are compiled once and each composition costs its
+/// Layers of any composition as a LayerBase, so that the laws are compiled once and each composition costs its
 /// own code alone.
 
 namespace laws {
@@ -28,20 +31,71 @@ struct Batch {
     sw::JaggedView<std::int64_t> wide_view;
 };
 
-/// What the laws ask of a layer. Results and gradients are one matrix a feature.
-class AnyLayer {
+/// What the laws ask of a layer: flights in a queue, results and gradients as one matrix a feature.
+class QueuedLayer {
   public:
     using Matrices = std::vector<sw::MatrixView<const float>>;
-    virtual ~AnyLayer() = default;
-    virtual void start(const Batch& batch) = 0;  ///< flights queue up
-    virtual void poll() = 0;                     ///< progress on every flight
-    virtual Matrices forward() = 0;              ///< of the oldest flight that was not looked up
-    virtual void backward(const Matrices& gradient) = 0;
-    virtual sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally) = 0;
-    virtual std::int64_t predict_static_bytes(int rank) = 0;
-    virtual void for_each_shard(
-        const std::function<void(const sw::ShardView&, const std::function<std::int64_t(std::int64_t)>&)>& use) = 0;
-    virtual sw::MemoryAccount& memory() = 0;
+
+    explicit QueuedLayer(std::unique_ptr<sw::LayerBase> layer) : layer_{std::move(layer)} {}
+    [[nodiscard]] sw::LayerBase* operator->() const { return layer_.get(); }
+    [[nodiscard]] sw::LayerBase& operator*() const { return *layer_; }
+
+    void start(const Batch& batch) {
+        flights_.push_back(batch.wide ? layer_->start(batch.wide_view) : layer_->start(batch.narrow_view));
+    }
+    /// Progress on every flight.
+    void poll() {
+        for (auto& flight : flights_)
+            flight.poll();
+    }
+    /// Of the oldest flight that was not looked up.
+    Matrices forward() {
+        Matrices all;
+        try {
+            const sw::LayerVectors result = layer_->forward(flights_.at(looked_up_));
+            all.assign(result.sequences.begin(), result.sequences.end());
+            std::int64_t first = 0;
+            for (const auto& table : layer_->tables()) {
+                for (std::size_t f = 0; layer_->is_pooled() && f < sw::features_of(table).size(); ++f) {
+                    all.push_back(result.pooled.columns_from(first, table.dim));
+                    first += table.dim;
+                }
+            }
+        } catch (...) {
+            flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(looked_up_));
+            throw;
+        }
+        ++looked_up_;
+        return all;
+    }
+    void backward(const Matrices& gradient) {
+        auto flight = std::move(flights_.front());
+        flights_.pop_front();
+        --looked_up_;
+        sw::LayerVectors vectors{.pooled = {}, .sequences = gradient};
+        if (layer_->is_pooled())
+            vectors = {
+                .pooled = {gradient.at(0).data(), gradient.at(0).rows(), layer_->width(), gradient.at(0).stride()},
+                .sequences = {}};
+        layer_->backward(std::move(flight), vectors);
+    }
+    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally) {
+        if (batches.at(0).wide) {
+            std::vector<sw::JaggedView<std::int64_t>> views;
+            for (const Batch& batch : batches)
+                views.push_back(batch.wide_view);
+            return layer_->predict_cost(views, &tally);
+        }
+        std::vector<sw::JaggedView<std::int32_t>> views;
+        for (const Batch& batch : batches)
+            views.push_back(batch.narrow_view);
+        return layer_->predict_cost(views, &tally);
+    }
+
+  private:
+    std::unique_ptr<sw::LayerBase> layer_;
+    std::deque<sw::LayerFlight> flights_;
+    std::size_t looked_up_ = 0;
 };
 
 /// The axes that are types; the names are those of the policies.
@@ -52,10 +106,17 @@ struct Composition {
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
     std::string order = "tree";
-    std::function<std::unique_ptr<AnyLayer>(sw::CommunicatorRef, std::vector<sw::TableConfig>, float learning_rate,
-                                            std::uint64_t seed)>
-        make;
+    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerSetup&);
 
+    [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
+                                   std::uint64_t seed) const {
+        if (sharding != "mixed")
+            for (sw::TableConfig& table : tables)
+                table.sharding.clear();
+        return QueuedLayer{
+            build(comm, std::move(tables),
+                  {.learning_rate = {.base = learning_rate}, .seed = seed, .memory = nullptr, .tracer = nullptr})};
+    }
     [[nodiscard]] std::string name() const {
         return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order;
     }

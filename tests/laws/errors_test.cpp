@@ -16,7 +16,7 @@ namespace laws {
 namespace {
 
 /// Row contents of every shard of a rank.
-std::vector<float> weights_of(AnyLayer& layer) {
+std::vector<float> weights_of(sw::LayerBase& layer) {
     std::vector<float> all;
     layer.for_each_shard([&](const sw::ShardView& shard, const auto&) {
         all.insert(all.end(), shard.weights, shard.weights + shard.rows * shard.dim);
@@ -103,24 +103,24 @@ TEST_P(Errors, BadBatchOnOneRankIsTheSameErrorOnAll) {
         std::mutex mutex;
         std::vector<std::string> errors;
         world.run([&](sw::ThreadCommunicator& comm) {
-            const auto layer = composition().make(comm, s.tables, 0.1F, 5);
+            auto layer = composition().make(comm, s.tables, 0.1F, 5);
             const auto me = static_cast<std::size_t>(comm.rank());
             const auto learn = [&](std::size_t step) {
                 const RankBatch& b = s.steps[step][me];
-                const auto result = layer->forward();
-                AnyLayer::Matrices gradient;
+                const auto result = layer.forward();
+                QueuedLayer::Matrices gradient;
                 for (std::size_t f = 0; f < result.size(); ++f)
                     gradient.emplace_back(b.gradient.data() + 5 * f, result[f].rows(), 5, 15);
-                layer->backward(gradient);
+                layer.backward(gradient);
             };
-            layer->start(s.steps[0][me].view(c, 3));
+            layer.start(s.steps[0][me].view(c, 3));
             learn(0);
             const auto before = weights_of(*layer);
             // the next batch's ids are under way already when the bad one is noticed
-            layer->start(s.steps[1][me].view(c, 3));
-            layer->start(s.steps[2][me].view(c, 3));
+            layer.start(s.steps[1][me].view(c, 3));
+            layer.start(s.steps[2][me].view(c, 3));
             try {
-                static_cast<void>(layer->forward());
+                static_cast<void>(layer.forward());
             } catch (const sw::BadInput& error) {
                 const std::lock_guard lock{mutex};
                 errors.emplace_back(error.what());
@@ -144,14 +144,14 @@ TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
     sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
     const Case c{.topology = world.topology()};
     world.run([&](sw::ThreadCommunicator& comm) {
-        const auto layer = composition().make(comm, s.tables, 0.1F, 5);
+        auto layer = composition().make(comm, s.tables, 0.1F, 5);
         const auto me = static_cast<std::size_t>(comm.rank());
         const auto before = weights_of(*layer);
-        layer->start(s.steps[0][me].view(c, 3));
-        static_cast<void>(layer->forward());
+        layer.start(s.steps[0][me].view(c, 3));
+        static_cast<void>(layer.forward());
         const std::int64_t rows = comm.rank() == 2 ? 3 : 4;
         try {
-            layer->backward({{s.steps[0][me].gradient.data(), rows, 5, 15}});
+            layer.backward({{s.steps[0][me].gradient.data(), rows, 5, 15}});
             throw Broken{"no error"};
         } catch (const sw::BadInput& error) {
             if (std::string{error.what()}.find("rank 2: the gradient is 3 x 15, and the output 4 x 15") ==
@@ -181,7 +181,7 @@ TEST(Errors, TablesThatMakeNoSense) {
             try {
                 for (const Composition& c : all_compositions())
                     if (c.sharding == sharding) {
-                        c.make(comm, tables, 0.1F, 1);
+                        static_cast<void>(c.build(comm, tables, {}));
                         break;
                     }
             } catch (const sw::BadInput& error) {
@@ -194,6 +194,11 @@ TEST(Errors, TablesThatMakeNoSense) {
     EXPECT_EQ(message({{"a", 4, 0, {}, ""}}, "col"), "table 'a' has dimension 0: give it at least 1");
     EXPECT_EQ(message({{"a", 4, 4, {"x"}, ""}, {"b", 4, 4, {"x"}, ""}}, "col"),
               "feature 'x' stands twice in the tables: give every feature one name");
+    EXPECT_EQ(message({{"a", 4, 4, {"x"}, ""}, {"a", 4, 4, {"y"}, ""}}, "col"),
+              "table 'a' stands twice: give every table one name");
+    EXPECT_EQ(message({{"a", 4, 4, {}, "row"}}, "col"),
+              "table 'a' asks for sharding 'row'; this layer has col alone: leave it empty, or use Mixed");
+    EXPECT_EQ(message({{"a", 4, 4, {}, "col"}}, "col"), "");
     EXPECT_EQ(message({{"a", 4, 4, {}, "flex"}}, "mixed"),
               "table 'a' asks for sharding 'flex'; this layer has dp, table, row");
     EXPECT_EQ(message({{"a", std::int64_t{1} << 40, 4, {}, ""}}, "col").substr(0, 57),

@@ -86,7 +86,7 @@ void check_rank(sw::ThreadCommunicator& comm, const Composition& composition, co
                           .dim = static_cast<int>(c.tables[t].dimension),
                           .features = {},
                           .sharding = std::vector{"dp", "table", "row"}[t]});
-    const auto layer =
+    auto layer =
         composition.make(comm, tables, static_cast<float>(run.sparse_optimizer.learning_rate), std::uint64_t{1});
     const auto each_weight = [&](const auto& use) {
         layer->for_each_shard([&](const sw::ShardView& shard, const auto& row_of) {
@@ -117,9 +117,9 @@ void check_rank(sw::ThreadCommunicator& comm, const Composition& composition, co
         const golden::Batch& batch = c.batches[step];
         const Part part{batch, features, c.config.dense_features, comm.rank(), comm.size()};
         const std::string where = composition.name() + ", step " + std::to_string(step);
-        layer->start(part.view(features));
+        layer.start(part.view(features));
         model.forward_bottom({part.dense.data(), part.samples, c.config.dense_features});
-        const auto pooled = layer->forward();
+        const auto pooled = layer.forward();
         const std::int64_t width = features * c.config.dimension;
         const auto logits = model.forward_top({pooled[0].data(), part.samples, width});
         std::vector<float> gradient(logits.size());
@@ -138,7 +138,7 @@ void check_rank(sw::ThreadCommunicator& comm, const Composition& composition, co
             }
         }
         all_reduce.start(model.parameters().gradients());
-        layer->backward({{embedding_gradient.data(), part.samples, c.config.dimension, width}});
+        layer.backward({{embedding_gradient.data(), part.samples, c.config.dimension, width}});
         all_reduce.finish();
         if (step == 0)
             for (const auto& parameter : model.parameters())

@@ -37,7 +37,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     const Scenario scenario = make_scenario(c, composition.sharding, pooled);
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
-    const auto layer = composition.make(comm, scenario.tables, rate, c.seed);
+    auto layer = composition.make(comm, scenario.tables, rate, c.seed);
     Reference reference{composition, scenario, c.topology, rate, c.seed};
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
@@ -49,7 +49,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     const auto start_until = [&](int end) {
         for (; started < std::min(end, c.steps); ++started) {
             const RankBatch& mine = scenario.steps[static_cast<std::size_t>(started)][me];
-            layer->start(mine.view(c, scenario.features()));
+            layer.start(mine.view(c, scenario.features()));
         }
     };
     for (int step = 0; step < c.steps; ++step) {
@@ -59,15 +59,15 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         for (const RankBatch& batch : ranks)
             views.push_back(batch.view(c, scenario.features()));
         const sw::LayerCost cost =
-            layer->predict(views, tallies[static_cast<std::size_t>(step % (std::min(c.ahead, c.steps - 1) + 1))]);
+            layer.predict(views, tallies[static_cast<std::size_t>(step % (std::min(c.ahead, c.steps - 1) + 1))]);
         predicted += cost.forward;
         predicted += cost.backward;
 
         start_until(step + 1 + c.ahead);
         if (c.random_progress)
             for (std::int64_t i = progress.below(4); i > 0; --i)
-                layer->poll();
-        const auto results = layer->forward();
+                layer.poll();
+        const auto results = layer.forward();
         const auto expected = reference.forward(mine);
         for (std::size_t f = 0; f < expected.size(); ++f) {
             const std::string at = where + ", step " + std::to_string(step) + ", feature " + std::to_string(f);
@@ -79,18 +79,18 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
                     expect_same(results[f](static_cast<std::int64_t>(i), static_cast<std::int64_t>(d)),
                                 expected[f][i][d], at + ", row " + std::to_string(i) + ", column " + std::to_string(d));
         }
-        AnyLayer::Matrices gradient;
+        QueuedLayer::Matrices gradient;
         const float* g = mine.gradient.data();
         for (std::size_t f = 0; f < results.size(); ++f) {
             gradient.emplace_back(g, results[f].rows(), results[f].columns(),
                                   pooled ? scenario.width : results[f].columns());
             g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
         }
-        layer->backward(gradient);
+        layer.backward(gradient);
         reference.step(ranks);
     }
 
-    layer->for_each_shard([&](const sw::ShardView& shard, const std::function<std::int64_t(std::int64_t)>& row_of) {
+    layer->for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         const ReferenceTable& table = reference.tables()[static_cast<std::size_t>(shard.table)];
         const std::size_t slots = table.element_state.size();
         for (std::int64_t local = 0; local < shard.rows; ++local) {

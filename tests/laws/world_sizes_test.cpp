@@ -56,19 +56,19 @@ Result train(const Composition& composition, const Scenario& s, const sw::Topolo
         if (composition.sharding == "mixed")
             for (std::size_t t = 0; t < tables.size(); ++t)
                 tables[t].sharding = std::vector{"dp", "table", "row"}[t % 3];
-        const auto layer = composition.make(comm, tables, 0.05F, 3);
+        auto layer = composition.make(comm, tables, 0.05F, 3);
         const Case c{.topology = topology};
         for (std::size_t step = 0; step < s.steps.size(); ++step) {
             const RankBatch& global = s.steps[step][0];
             const auto parts = deal(global, s, topology.ranks());
             const RankBatch& mine = parts[static_cast<std::size_t>(comm.rank())];
-            layer->start(mine.view(c, s.features()));
-            const auto output = layer->forward();
+            layer.start(mine.view(c, s.features()));
+            const auto output = layer.forward();
             const std::int64_t first = global.samples * comm.rank() / topology.ranks();
             for (std::int64_t i = 0; i < mine.samples; ++i)
                 std::copy_n(output[0].row(i), s.width,
                             outputs[step].begin() + static_cast<std::ptrdiff_t>((first + i) * s.width));
-            layer->backward({{mine.gradient.data(), mine.samples, output[0].columns(), s.width}});
+            layer.backward({{mine.gradient.data(), mine.samples, output[0].columns(), s.width}});
         }
         const std::lock_guard lock{mutex};
         layer->for_each_shard([&](const sw::ShardView& shard, const auto& row_of) {

@@ -72,5 +72,26 @@ RC_GTEST_PROP(LearningRateTest, RisesThroughTheWarmUpAndNeverAfterIt, ()) {
     }
 }
 
+TEST(LearningRateTest, NumbersThatMakeNoScheduleAreNamed) {
+    const auto message = [](auto change) {
+        LearningRate rate;
+        change(rate);
+        try {
+            rate.check();
+        } catch (const shardwise::BadInput& error) {
+            return std::string{error.what()};
+        }
+        return std::string{};
+    };
+    EXPECT_EQ(message([](LearningRate&) {}), "");
+    EXPECT_EQ(message([](LearningRate& r) { r.base = -1.0F; }), "learning rate: base is -1.000000");
+    EXPECT_EQ(message([](LearningRate& r) { r.end = std::nanf(""); }), "learning rate: end is nan");
+    EXPECT_EQ(message([](LearningRate& r) { r.warmup = -1; }), "learning rate: warmup is -1");
+    EXPECT_EQ(message([](LearningRate& r) { r.decay_start = -2; }), "learning rate: decay_start is -2");
+    EXPECT_EQ(message([](LearningRate& r) { r.decay_steps = 0; }), "learning rate: decay_steps is 0");
+    EXPECT_EQ(message([](LearningRate& r) { r.decay_factor = -1.0F; }), "learning rate: decay_factor is -1.000000");
+    EXPECT_EQ(message([](LearningRate& r) { r.decay_power = -1.0F; }), "learning rate: decay_power is -1.000000");
+}
+
 }  // namespace
 }  // namespace shardwise_test

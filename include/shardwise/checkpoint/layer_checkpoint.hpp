@@ -301,13 +301,11 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
 }
 
 /// Writes a layer alone: its tables, and `steps`. Collective; see save_checkpoint.
-template <class Layer>
-void save_layer(CommunicatorRef comm, const std::string& path, Layer& layer) {
+inline void save_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
     save_checkpoint(comm, path, {.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", layer.steps()}}});
 }
 /// Reads a layer alone. Collective; see load_checkpoint.
-template <class Layer>
-void load_layer(CommunicatorRef comm, const std::string& path, Layer& layer) {
+inline void load_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
     Checkpoint checkpoint{.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", 0}}};
     load_checkpoint(comm, path, checkpoint);
     layer.set_steps(checkpoint.numbers.at("steps"));

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -20,7 +18,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// One shard on this rank, and which rows of its table it holds.
 struct TableShard {
     ShardView view;
-    std::function<std::int64_t(std::int64_t)> row;  ///< (local row) -> row of the table
+    ShardRowNumbers row;  ///< (local row) -> row of the table
 };
 
 /// The tables of a layer, all ranks alike, and the shards of this rank. Refers to the layer's memory.
@@ -32,16 +30,16 @@ struct LayerShards {
     std::vector<TableShard> shards;
 };
 
-/// The shards of `layer`, an EmbeddingLayer of any policies. Not collective. Valid as long as the layer.
-template <class Layer>
-[[nodiscard]] LayerShards shards_of(Layer& layer) {
-    using Rule = typename Layer::rule_type;
+/// The shards of `layer`. Not collective. Valid as long as the layer.
+[[nodiscard]] inline LayerShards shards_of(LayerBase& layer) {
     LayerShards all{.tables = layer.tables(),
-                    .optimizer = Rule::name,
-                    .element_slots = Rule::element_slots,
-                    .row_slots = Rule::row_slots,
+                    .optimizer = layer.optimizer(),
+                    .element_slots = layer.element_slots(),
+                    .row_slots = layer.row_slots(),
                     .shards = {}};
-    layer.for_each_shard([&](const ShardView& view, auto row) { all.shards.push_back({view, std::move(row)}); });
+    layer.for_each_shard([&](const ShardView& view, const ShardRowNumbers& rows) {
+        all.shards.push_back({view, rows});
+    });
     return all;
 }
 

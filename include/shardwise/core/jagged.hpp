@@ -56,8 +56,13 @@ struct JaggedView {
                    (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'") +
                    ", sample " + std::to_string(bag % samples);
         };
-        const auto bag_count = static_cast<std::size_t>(bags());
+        constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
         if (samples < 0 || features < 0) throw BadInput{"a batch with a negative number of samples or features"};
+        if (static_cast<std::int64_t>(values.size()) > most || (features > 0 && samples > most / features))
+            throw BadInput{"a batch of " + std::to_string(values.size()) + " ids, " + std::to_string(samples) +
+                           " samples and " + std::to_string(features) +
+                           " features: a rank's batch has at most 2147483647 ids and bags; give smaller batches"};
+        const auto bag_count = static_cast<std::size_t>(bags());
         if (!keys.empty() && keys.size() != static_cast<std::size_t>(features))
             throw BadInput{"a batch of " + std::to_string(features) + " features with " + std::to_string(keys.size()) +
                            " keys: give one key a feature"};
@@ -83,10 +88,6 @@ struct JaggedView {
                 total += length(bag);
             }
         }
-        constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-        if (static_cast<std::int64_t>(values.size()) > most || bags() > most)
-            throw BadInput{"a batch of " + std::to_string(values.size()) + " ids in " + std::to_string(bags()) +
-                           " bags: a rank's batch has at most 2147483647 of each; give smaller batches"};
         if (total != static_cast<std::int64_t>(values.size()))
             throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +
                            std::to_string(values.size()) + " values"};

@@ -10,6 +10,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/store.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -72,6 +73,8 @@ struct Lanes {
     const Placement* placement = nullptr;
     Store* store = nullptr;
     std::pmr::memory_resource* memory = nullptr;
+    const void* rule = nullptr;        ///< the SparseOptimizer that the plan's Update names
+    const UpdateStep* step = nullptr;  ///< number and learning rate of the step that is being learnt
     // bound once, common to all branches of a flight
     BatchView* batch = nullptr;
     std::vector<MatrixView<float>>* output = nullptr;          ///< (feature of the layer)

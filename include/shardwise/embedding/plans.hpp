@@ -79,6 +79,8 @@ struct LayerPolicies {
     };
     template <class S>
     using IsReplicated = std::bool_constant<S::replicated>;
+    template <class S>
+    using KeepsReplicasWhole = std::bool_constant<!S::replicated || S::splits == Splits::nothing>;
 
   public:
     /// The sharding policies, one a branch.
@@ -96,6 +98,9 @@ struct LayerPolicies {
     static_assert(knows_sharding,
                   "Sharding<> takes Row, Col, Table, DP, a ShardingPolicy of your own, or Mixed<> of several of them, "
                   "each once");
+    static_assert(boost::mp11::mp_all_of<shardings, KeepsReplicasWhole>::value,
+                  "a ShardingPolicy whose rows are replicated keeps whole tables on every rank: its splits is "
+                  "Splits::nothing");
     static_assert(SparseOptimizer<AskedRule>,
                   "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, or a struct of your own "
                   "with all that optimizer/optimizer.hpp asks for");

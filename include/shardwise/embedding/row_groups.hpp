@@ -7,11 +7,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -49,8 +52,12 @@ struct RowGroups {
         first.on(memory);
         return *this;
     }
-    /// Makes room for `count` contributions; fill `keys` (row << 32 | position) and `unsorted` by position, then group.
+    /// Makes room for `count` contributions; `put` each, then group. \throws BadInput for more than
+    /// a 32-bit position can count
     void resize(std::int64_t count) {
+        if (count > std::numeric_limits<std::uint32_t>::max())
+            throw BadInput{"the batch has " + std::to_string(count) +
+                           " ids of one shard, and at most 4294967295 fit: give smaller batches"};
         keys.resize(static_cast<std::size_t>(count));
         spare.resize(static_cast<std::size_t>(count));
         unsorted.resize(static_cast<std::size_t>(count));

@@ -12,6 +12,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/check_ids.hpp"
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
@@ -168,7 +169,7 @@ struct Split {
             for (std::int64_t i = 0; i < ids; ++i)
                 good &= std::isfinite(batch.weight(first + i));
         if (!good) {
-            note_first(env, batch, feature, table, ids, values);
+            env.error.note(FlightError::bad_input, first_wrong_id(batch, feature, table));
             return false;
         }
 
@@ -227,29 +228,6 @@ struct Split {
                                          static_cast<std::size_t>(tape.samples) +
                                      static_cast<std::size_t>(sample)];
             }
-        }
-    }
-
-    template <class Id>
-    static void note_first(StepEnv& env, const BatchView& batch, const FeaturePlacement& feature,
-                           const TablePlacement& table, std::int64_t ids, const Id* values) {
-        const std::int64_t first = batch.first_value(feature.feature);
-        std::int64_t i = 0;
-        const auto bad_id = [&](std::int64_t k) { return values[k] < 0 || values[k] >= table.rows; };
-        while (i < ids && !bad_id(i) && std::isfinite(batch.weight(first + i)))
-            ++i;
-        std::int64_t sample = 0;
-        for (std::int64_t end = batch.length(feature.feature, 0); end <= i;)
-            end += batch.length(feature.feature, ++sample);
-        const std::string where = "feature '" + feature.name + "', sample " + std::to_string(sample) + ": ";
-        if (bad_id(i)) {
-            env.error.note(FlightError::bad_input, where + "id " + std::to_string(values[i]) +
-                                                       " is not a row of table '" + table.name +
-                                                       "'; its rows are 0 to " + std::to_string(table.rows - 1));
-        } else {
-            env.error.note(FlightError::bad_input, where + "the weight of id " + std::to_string(values[i]) + " is " +
-                                                       std::to_string(batch.weight(first + i)) +
-                                                       ", not a finite number");
         }
     }
 };

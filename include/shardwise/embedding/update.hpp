@@ -28,15 +28,12 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-template <SparseOptimizer Rule, class Order, class Norms>
-struct Parameters;
-
 /// Folds the gradient of every touched row and applies the rule to it, row by row. Local. Reads and writes each touched
 /// row and its state once, and reads each contribution once.
-template <SparseOptimizer Rule, class Order, class Norms>
+template <SparseOptimizer Rule, class Order>
 struct Update {
     using Adjoint = Plan<>;
-    using Uses = boost::mp11::mp_list<Update, Parameters<Rule, Order, Norms>>;
+    using Uses = boost::mp11::mp_list<Update>;
     static constexpr bool reads_state = true;
     static std::string name() { return std::string{"Update<"} + Rule::name + ", " + Order::name + ">"; }
 
@@ -49,7 +46,7 @@ struct Update {
     static void run(StepEnv& env, V& view) {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<Update>();
-        const auto& parameters = view.template tape<Parameters<Rule, Order, Norms>>();
+        const Rule& rule = *static_cast<const Rule*>(lanes.rule);
         prepare(tape.scratch, lanes);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
@@ -62,9 +59,9 @@ struct Update {
                 if constexpr (Rule::needs_row_norm)
                     norm = set.sums_of_squares != nullptr ? set.sums_of_squares[i] : sum_of_squares(sum, set.dim);
                 const auto row = static_cast<std::int64_t>(set.rows[i]);
-                const auto shared = parameters.rule->row(
-                    *parameters.step, shard.row_state.data() + row * Rule::row_slots, norm, table_dim);
-                apply(*parameters.rule, shared, shard, row, sum);
+                const auto shared =
+                    rule.row(*lanes.step, shard.row_state.data() + row * Rule::row_slots, norm, table_dim);
+                apply(rule, shared, shard, row, sum);
             }
         }
     }
@@ -248,16 +245,11 @@ template <SparseOptimizer Rule, class Order, class Norms>
 struct Parameters {
     template <class Form>
     using Out = Form;
-    using Adjoint = std::conditional_t<std::is_same_v<Norms, NoRowNorms>, Plan<Update<Rule, Order, Norms>>,
-                                       Plan<RowNorms<Order>, Update<Rule, Order, Norms>>>;
+    using Adjoint = std::conditional_t<std::is_same_v<Norms, NoRowNorms>, Plan<Update<Rule, Order>>,
+                                       Plan<RowNorms<Order>, Update<Rule, Order>>>;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = false;
     static std::string name() { return std::string{"Parameters<"} + Rule::name + ">"; }
-
-    struct Tape {
-        const Rule* rule = nullptr;
-        const UpdateStep* step = nullptr;
-    };
 
     template <class V>
     static void run(StepEnv&, V&) {}

@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
+#include "shardwise/core/error.hpp"
 
 /// \file
 /// Learning rates that change with the step.
@@ -42,6 +45,25 @@ struct LearningRate {
         if (since >= decay_steps) return end;
         const double left = 1.0 - static_cast<double>(since) / static_cast<double>(decay_steps);
         return static_cast<float>(std::fma(static_cast<double>(base) - end, std::pow(left, decay_power), end));
+    }
+
+    /// \throws BadInput for numbers that make no schedule, naming the field and its value
+    void check() const {
+        const auto require = [](const char* field, auto value, bool is) {
+            if (!is) throw BadInput{std::string{"learning rate: "} + field + " is " + std::to_string(value)};
+        };
+        require("base", base, std::isfinite(base) && base >= 0.0F);
+        require("end", end, std::isfinite(end) && end >= 0.0F);
+        require("warmup", warmup, warmup >= 0);
+        require("decay_start", decay_start, decay_start >= 0);
+        require("decay_steps", decay_steps, decay_steps >= 1);
+        require("decay_factor", decay_factor, std::isfinite(decay_factor) && decay_factor >= 0.0F);
+        require("decay_power", decay_power, std::isfinite(decay_power) && decay_power >= 0.0F);
+    }
+    /// Adds all of the schedule to a digest.
+    void add_to(Digest& digest) const {
+        digest.add(base).add(warmup).add(static_cast<std::int64_t>(decay)).add(decay_start).add(decay_steps);
+        digest.add(decay_factor).add(decay_power).add(end);
     }
 };
 

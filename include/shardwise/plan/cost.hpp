@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,20 @@
 /// The cost reader: bytes and messages of one batch, step by step, without a communicator.
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+/// The cost reader's counterpart of a frame: what it knows of all ranks, for the plan and each of its branches.
+template <class Cost>
+struct CostTree {
+    Cost own;
+    std::vector<CostTree> branches;
+
+    [[nodiscard]] Cost& at(const BranchPath& branch) {
+        CostTree* node = this;
+        for (const std::size_t i : branch)
+            node = &node->branches.at(i);
+        return node->own;
+    }
+};
 
 /// What one flush moves, and which of its bytes belong to which step.
 struct SegmentCost {
@@ -44,17 +59,18 @@ inline void tally_messages(const std::vector<SegmentCost>& costs, const Topology
 /// Walks segments [first, last) of a program. With a tally, adds what the steps' buffers need on `rank`. `tree` is the
 /// domain's CostTree: bound to all ranks' batches, and carried from the forward to the backward plan. Not collective;
 /// the same on every rank.
-template <class Tree>
+template <class Cost>
 [[nodiscard]] std::vector<SegmentCost> predict(const Program& program, std::size_t first, std::size_t last,
-                                               const Topology& topology, Tree& tree, MemoryTally* tally = nullptr,
-                                               int rank = 0) {
+                                               const Topology& topology, CostTree<Cost>& tree,
+                                               MemoryTally* tally = nullptr, int rank = 0) {
     std::vector<SegmentCost> costs;
     for (std::size_t s = first; s < last; ++s) {
         const Segment& segment = program.segments[s];
         TrafficMatrix none{topology};
         const auto shape = [&](const Instruction& step, TrafficMatrix& traffic) {
-            if (tally != nullptr && step.memory != nullptr) step.memory(&tree, rank, *tally);
-            step.shape(&tree, traffic);
+            void* const cost = &tree.at(step.branch);
+            if (tally != nullptr && step.calls->memory != nullptr) step.calls->memory(cost, rank, *tally);
+            step.calls->shape(cost, traffic);
         };
         for (const Instruction& step : segment.local)
             shape(step, none);

@@ -27,8 +27,8 @@ inline std::string describe_traffic(const TrafficMatrix& matrix) {
 
 inline std::string branch_prefix(const Instruction& step, const std::vector<std::string>& branches) {
     if (step.branch.empty()) return "";
-    const std::size_t index = static_cast<std::size_t>(std::stoul(step.branch));
-    return "[" + (index < branches.size() ? branches[index] : step.branch) + "] ";
+    const std::size_t index = step.branch.front();
+    return "[" + (index < branches.size() ? branches[index] : std::to_string(index)) + "] ";
 }
 
 }  // namespace detail

@@ -22,14 +22,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Runs one batch after the other through a program, on a frame that belongs to the caller.
+/// Runs one batch after the other through a program, on the parts of a frame that belongs to the caller.
 ///
 /// Segments of all flights of a rank start in one order that is the same on all ranks; `poll` only completes what was
 /// posted. Not thread safe; a destroyed flight that is not finished withdraws from its flush and fails the peers.
 class FlightCore {
   public:
-    FlightCore(const Program& program, void* frame, CommunicatorRef comm, std::pmr::memory_resource& memory)
-        : program_{&program}, frame_{frame}, comm_{comm}, memory_{&memory} {
+    FlightCore(const Program& program, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory)
+        : program_{&program}, parts_{parts}, comm_{comm}, memory_{&memory} {
         env_.rank = comm.rank();
         env_.topology = comm.topology();
         const auto ranks = static_cast<std::size_t>(comm.size());
@@ -96,7 +96,7 @@ class FlightCore {
         const Segment& segment = program_->segments[next_];
         for (const Instruction& step : segment.local) {
             const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
-            step.run(frame_, env_);
+            step.calls->run(parts_of(step), env_);
             if (tracer_ != nullptr) tracer_->add(step.name, SpanKind::compute, number_, begin);
         }
         if (!segment.posts.empty()) post(next_);
@@ -108,7 +108,7 @@ class FlightCore {
         const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
         if (segment.opens) travelling_ = env_.error.word();
         for (const Instruction& step : segment.posts)
-            step.exchange->begin(frame_, env_);
+            step.calls->exchange->begin(parts_of(step), env_);
         out_.clear();
         in_.clear();
         std::int64_t total = 0;
@@ -118,11 +118,11 @@ class FlightCore {
             std::int64_t bytes = sizeof(Envelope);
             std::int64_t expected = sizeof(Envelope);
             for (const Instruction& step : segment.posts) {
-                if (!step.exchange->exchanges(env_.topology, env_.rank, peer)) continue;
-                const PartSize part = step.exchange->size(frame_, env_, peer);
+                if (!step.calls->exchange->exchanges(env_.topology, env_.rank, peer)) continue;
+                const PartSize part = step.calls->exchange->size(parts_of(step), env_, peer);
                 payload += part.payload;
                 bytes += padded_part(part.payload + part.control);
-                const std::int64_t theirs = step.exchange->expected(frame_, env_, peer);
+                const std::int64_t theirs = step.calls->exchange->expected(parts_of(step), env_, peer);
                 expected = theirs == PartSize::unknown || expected == InMessage::any_size
                                ? InMessage::any_size
                                : expected + padded_part(theirs);
@@ -131,13 +131,14 @@ class FlightCore {
             buffer.resize(static_cast<std::size_t>(bytes));
             ByteWriter to{buffer.data()};
             to.put(Envelope{.flight = number_,
-                            .segment = static_cast<std::uint16_t>(s),
+                            .segment = static_cast<std::uint8_t>(s),
                             .error = travelling_,
+                            .digest = program_->digest.bits16(),
                             .bytes = static_cast<std::uint64_t>(bytes)});
             for (const Instruction& step : segment.posts) {
-                if (!step.exchange->exchanges(env_.topology, env_.rank, peer)) continue;
+                if (!step.calls->exchange->exchanges(env_.topology, env_.rank, peer)) continue;
                 const std::byte* part = to.position();
-                step.exchange->pack(frame_, env_, peer, to);
+                step.calls->exchange->pack(parts_of(step), env_, peer, to);
                 to.pad(part);
             }
             SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
@@ -164,8 +165,8 @@ class FlightCore {
             ByteReader from{message.into->span()};
             static_cast<void>(from.get<Envelope>());
             for (const Instruction& step : segment.posts) {
-                if (!step.exchange->exchanges(env_.topology, env_.rank, message.from)) continue;
-                step.exchange->unpack(frame_, env_, message.from, from);
+                if (!step.calls->exchange->exchanges(env_.topology, env_.rank, message.from)) continue;
+                step.calls->exchange->unpack(parts_of(step), env_, message.from, from);
                 from.skip_padding();
             }
             if (!from.complete())
@@ -174,7 +175,7 @@ class FlightCore {
                                " bytes does not have the parts that it announces"};
         }
         for (const Instruction& step : segment.posts)
-            step.exchange->end(frame_, env_);
+            step.calls->exchange->end(parts_of(step), env_);
     }
 
     void check_envelope(std::size_t s, const InMessage& message) {
@@ -187,7 +188,10 @@ class FlightCore {
                            " bytes of flight " + std::to_string(envelope.flight) + ", segment " +
                            std::to_string(envelope.segment) + ", that should have been " +
                            std::to_string(envelope.bytes) + " bytes"};
-        travelling_ = static_cast<std::uint16_t>(travelling_ | envelope.error);
+        if (envelope.digest != program_->digest.bits16())
+            throw Mismatch{at(program_->segments[s]) + ": rank " + std::to_string(message.from) +
+                           " runs another layer: give every rank the same policies, tables, seed and learning rate"};
+        travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
     }
 
     /// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
@@ -223,6 +227,7 @@ class FlightCore {
         throw BadInput{text};
     }
 
+    [[nodiscard]] void* const* parts_of(const Instruction& step) const { return parts_ + step.first_part; }
     [[nodiscard]] Label label(const Segment& segment) const {
         return {.step = segment.posts.front().name.c_str(), .flight = number_};
     }
@@ -231,7 +236,7 @@ class FlightCore {
     }
 
     const Program* program_;
-    void* frame_;
+    void* const* parts_;
     CommunicatorRef comm_;
     std::pmr::memory_resource* memory_;
     StepEnv env_;
@@ -241,7 +246,7 @@ class FlightCore {
     bool active_ = false;
     bool in_flight_ = false;
     bool arrived_ = false;
-    std::uint16_t travelling_ = 0;
+    std::uint8_t travelling_ = 0;
     Ticket ticket_;
     std::vector<OutMessage> out_;
     std::vector<InMessage> in_;

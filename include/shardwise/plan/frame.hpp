@@ -2,106 +2,64 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <tuple>
-#include <type_traits>
-
-#include <boost/mp11.hpp>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/plan/view.hpp"
 
 /// \file
-/// The memory of one flight through a plan: one set of lanes, and the tape of every step that keeps one.
+/// The memory of one flight through a plan: one set of lanes a branch, and the tape of every step that keeps one.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-namespace detail {
-
-template <class S>
-concept KeepsTape = requires {
-    typename S::Tape;
-};
-template <class S>
-using KeepsTapeQ = std::bool_constant<KeepsTape<S>>;
-
-/// The steps of a plan and its adjoint that keep a tape; those of branches are in the branches' frames.
-template <class P>
-using TapeSteps =
-    boost::mp11::mp_copy_if<boost::mp11::mp_rename<boost::mp11::mp_append<P, Adjoint<P>>, boost::mp11::mp_list>,
-                            KeepsTapeQ>;
-
-/// A function, since Clang takes no member of a class in which an assertion fails.
-template <class P>
-constexpr bool check_tapes() {
-    static_assert(
-        boost::mp11::mp_is_set<TapeSteps<P>>::value,
-        "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second one a "
-        "tag of its own");
-    return true;
-}
-
-template <class S>
-struct Slot {
-    typename S::Tape tape;
-};
-
-template <class Steps>
-struct Slots;
-template <class... Steps>
-struct Slots<boost::mp11::mp_list<Steps...>> : Slot<Steps>... {};
-
-}  // namespace detail
-
-/// Lanes and tapes of a flight through P, allocated once and used again for flight after flight.
-template <class Lanes, class P>
-struct Frame : detail::Slots<boost::mp11::mp_unique<detail::TapeSteps<P>>> {
-    using PlanType = std::enable_if_t<detail::check_tapes<P>(), P>;
-    template <class Branch>
-    using FrameOf = Frame<Lanes, Branch>;
-
-    Lanes lanes;
-    boost::mp11::mp_apply<std::tuple, boost::mp11::mp_transform<FrameOf, Branches<P>>> branches;
-};
-
-/// What a step sees: the lanes, and the tapes of the steps that it names. It never sees the plan, so that its code
-/// exists once for all plans.
-template <class Lanes, class... Used>
-class View {
+/// Lanes and tapes, made once and used again for flight after flight. `Lanes` is that of the program's domain.
+template <class Lanes>
+class Frame {
   public:
-    template <class F>
-    explicit View(F& frame) : lanes_{&frame.lanes}, tapes_{&static_cast<detail::Slot<Used>&>(frame).tape...} {}
-
-    [[nodiscard]] Lanes& lanes() const noexcept { return *lanes_; }
-    template <class S>
-    [[nodiscard]] typename S::Tape& tape() const noexcept {
-        return *std::get<typename S::Tape*>(tapes_);
+    explicit Frame(const Program& program) {
+        parts_.reserve(program.parts);
+        for (const Segment& segment : program.segments) {
+            for (const std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {
+                for (const Instruction& step : *steps) {
+                    Node& node = at(step.branch);
+                    parts_.push_back(&node.lanes);
+                    for (const TapeKind* kind : step.calls->tapes)
+                        parts_.push_back(node.tape(kind));
+                }
+            }
+        }
     }
+
+    /// The lanes of the trunk, or of a branch.
+    [[nodiscard]] Lanes& lanes(const BranchPath& branch = {}) { return at(branch).lanes; }
+    /// What the views of all steps are made of, in the order of the program.
+    [[nodiscard]] void* const* parts() const noexcept { return parts_.data(); }
 
   private:
-    Lanes* lanes_;
-    std::tuple<typename Used::Tape*...> tapes_;
-};
+    struct Node {
+        BranchPath branch;
+        Lanes lanes;
+        std::vector<std::pair<const TapeKind*, std::shared_ptr<void>>> tapes;
 
-namespace detail {
-
-/// The frame at the end of a path of branch numbers.
-template <class Path>
-struct FrameAt;
-template <>
-struct FrameAt<boost::mp11::mp_list<>> {
-    template <class F>
-    static F& of(F& frame) {
-        return frame;
+        void* tape(const TapeKind* kind) {
+            for (const auto& [other, tape] : tapes)
+                if (other == kind) return tape.get();
+            return tapes.emplace_back(kind, kind->make()).second.get();
+        }
+    };
+    Node& at(const BranchPath& branch) {
+        for (const auto& node : nodes_)
+            if (node->branch == branch) return *node;
+        nodes_.push_back(std::make_unique<Node>());
+        nodes_.back()->branch = branch;
+        return *nodes_.back();
     }
-};
-template <class First, class... Rest>
-struct FrameAt<boost::mp11::mp_list<First, Rest...>> {
-    template <class F>
-    static auto& of(F& frame) {
-        return FrameAt<boost::mp11::mp_list<Rest...>>::of(std::get<First::value>(frame.branches));
-    }
-};
 
-}  // namespace detail
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<void*> parts_;
+};
 
 }  // namespace shardwise::inline SHARDWISE_ABI

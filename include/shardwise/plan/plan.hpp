@@ -20,7 +20,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// - `Uses`: an mp_list of the steps whose tapes it sees (itself among them when it keeps one), and `Tape` when it
 /// does,
 /// - `reads_state`: true when it reads what an update of another flight may change,
-/// - either `run(Env&, View&)`, or the members of an exchange (see program.hpp),
+/// - either `run(Env&, View&)`, or the members of an exchange (see instruction.hpp),
 /// - `shape(Cost&, ...)` for the cost reader, and `memory(const Cost&, rank, MemoryTally&)` when it keeps buffers: what
 ///   each of them needs, in a fixed order; called before `shape`.
 template <class... Steps>

@@ -5,19 +5,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <limits>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <boost/mp11.hpp>
 
-#include "shardwise/comm/traffic.hpp"
-#include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
-#include "shardwise/plan/frame.hpp"
-#include "shardwise/plan/memory.hpp"
+#include "shardwise/core/digest.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/plan/instruction.hpp"
 #include "shardwise/plan/plan.hpp"
-#include "shardwise/topology/groups.hpp"
+#include "shardwise/topology/topology.hpp"
 
 /// \file
 /// A plan and its adjoint, flattened once into the list of segments that every reader walks.
@@ -30,79 +31,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The head of every message of a plan; the receiver checks all of it.
 struct Envelope {
     std::uint32_t flight = 0;
-    std::uint16_t segment = 0;
-    std::uint16_t error = 0;
-    std::uint64_t bytes = 0;  ///< of the whole message
-};
-
-/// The first error of a flight on this rank; travels as a word in every flush.
-class FlightError {
-  public:
-    static constexpr std::uint16_t bad_input = 1;
-
-    /// Remembers the first error; later ones are consequences.
-    void note(std::uint16_t kind, const std::string& text) {
-        if (word_ == 0) text_ = text;
-        word_ = static_cast<std::uint16_t>(word_ | kind);
-    }
-    void clear() noexcept {
-        word_ = 0;
-        text_.clear();
-    }
-    [[nodiscard]] std::uint16_t word() const noexcept { return word_; }
-    [[nodiscard]] const std::string& text() const noexcept { return text_; }
-
-  private:
-    std::uint16_t word_ = 0;
-    std::string text_;
-};
-
-/// What every step may know about where it runs.
-struct StepEnv {
-    int rank = 0;
-    Topology topology;
-    FlightError error;
-};
-
-/// The bytes of a step's part of a message.
-struct PartSize {
-    static constexpr std::int64_t unknown = -1;
-    std::int64_t payload = 0;
-    std::int64_t control = 0;
-};
-
-/// The members of an exchange step, on a frame whose type is forgotten. `P` is the step:
-/// - `Crosses`: the Group whose members exchange, each with each other;
-/// - `begin(env, view)`: before the sizes are asked for;
-/// - `size(env, view, peer) -> PartSize` and `pack(env, view, peer, ByteWriter&)`: my part of the message to `peer`;
-/// - `expected(env, view, peer)`: the bytes of the peer's part, or PartSize::unknown;
-/// - `unpack(env, view, peer, ByteReader&)`, in ascending order of peers; `end(env, view)`.
-struct ExchangeCalls {
-    int reach;  ///< 1: inside groups, 2: across them, 3: both
-    bool (*exchanges)(const Topology&, int me, int peer);
-    void (*begin)(void*, StepEnv&);
-    PartSize (*size)(void*, StepEnv&, int peer);
-    void (*pack)(void*, StepEnv&, int peer, ByteWriter&);
-    std::int64_t (*expected)(void*, StepEnv&, int peer);
-    void (*unpack)(void*, StepEnv&, int peer, ByteReader&);
-    void (*end)(void*, StepEnv&);
-};
-
-/// The cost reader's counterpart of a frame: what it knows of all ranks, for the plan and each of its branches.
-template <class Cost>
-struct CostTree {
-    Cost own;
-    std::vector<CostTree> branches;
-};
-
-/// One step of the flattened plan, its frame type forgotten: all readers work on these.
-struct Instruction {
-    std::string name;
-    std::string branch;                                        ///< "" on the trunk, "0", "1", "0.1" in branches
-    void (*run)(void* frame, StepEnv&) = nullptr;              ///< local steps
-    const ExchangeCalls* exchange = nullptr;                   ///< exchanges
-    void (*shape)(void* cost_tree, TrafficMatrix&) = nullptr;  ///< the cost reader's step
-    void (*memory)(void* cost_tree, int rank, MemoryTally&) = nullptr;  ///< steps that keep buffers
+    std::uint8_t segment = 0;
+    std::uint8_t error = 0;
+    std::uint16_t digest = 0;  ///< of the program, and of what its owner added
+    std::uint64_t bytes = 0;   ///< of the whole message
 };
 
 /// Local steps, then the posts of one flush.
@@ -117,137 +49,69 @@ struct Segment {
 struct Program {
     std::vector<Segment> segments;
     std::size_t forward = 0;  ///< how many of them are the plan's own
+    std::size_t parts = 0;    ///< of the views of all steps
+    Digest digest;            ///< of its steps; its owner adds what else all ranks must agree on
 
     /// True when rank `me` and `peer` exchange a message in the flush of `segment`.
     [[nodiscard]] static bool exchanges(const Segment& segment, const Topology& topology, int me, int peer) {
         if (me == peer) return false;
         for (const Instruction& post : segment.posts)
-            if (post.exchange->exchanges(topology, me, peer)) return true;
+            if (post.calls->exchange->exchanges(topology, me, peer)) return true;
         return false;
     }
 };
 
 namespace detail {
 
+/// A plan as a list of values: a step, or the lines of a Together.
+struct LineEntry {
+    const StepCalls* calls;                                ///< null: a Together
+    std::span<const std::span<const LineEntry>> branches;  ///< of a Together
+};
+
+template <class Domain, class P>
+struct Line;
+template <class Domain, class S>
+struct EntryOf {
+    static constexpr LineEntry value{.calls = &step_calls_of<Domain, S>, .branches = {}};
+};
+template <class Domain, class... B>
+struct EntryOf<Domain, Together<B...>> {
+    static constexpr std::span<const LineEntry> lines[] = {Line<Domain, B>::entries()...};
+    static constexpr LineEntry value{.calls = nullptr, .branches = lines};
+};
+template <class Domain, class... S>
+struct Line<Domain, Plan<S...>> {
+    static constexpr std::size_t count = sizeof...(S);
+    static constexpr LineEntry all[count + 1] = {EntryOf<Domain, S>::value..., {.calls = nullptr, .branches = {}}};
+    static constexpr std::span<const LineEntry> entries() { return {all, count}; }
+};
+
+/// The steps of P that keep a tape; those of branches are in lines of their own.
 template <class S>
-concept IsExchange = requires {
-    typename S::Crosses;
+concept HasTape = requires {
+    typename S::Tape;
 };
+template <class S>
+using HasTapeQ = std::bool_constant<HasTape<S>>;
+template <class P>
+using TapeSteps =
+    boost::mp11::mp_copy_if<boost::mp11::mp_rename<boost::mp11::mp_append<P, Adjoint<P>>, boost::mp11::mp_list>,
+                            HasTapeQ>;
 
-/// Which half of "inside a G" and "across the G's" a group covers; both halves reach every rank.
-template <class G>
-inline constexpr int reach = 1;
-template <>
-inline constexpr int reach<World> = 3;
-template <class G>
-inline constexpr int reach<PeersOf<G>> = 2;
+/// Appends the steps of a line to `segments`, whose last one is open.
+inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, std::span<const LineEntry> line);
 
-template <class Domain, class Root, class Path, class S>
-struct Body {
-    using Lanes = typename Domain::Lanes;
-    template <class... Used>
-    using ViewOn = View<Lanes, Used...>;
-    using StepView = boost::mp11::mp_apply<ViewOn, typename S::Uses>;
-
-    static StepView view(void* root) { return StepView{FrameAt<Path>::of(*static_cast<Root*>(root))}; }
-    static void run(void* root, StepEnv& env) {
-        auto v = view(root);
-        S::run(env, v);
-    }
-    static bool exchanges(const Topology& t, int me, int peer) {
-        using G = typename S::Crosses;
-        return me != peer && G::member(t, me, G::index(t, peer)) == peer;
-    }
-    static void begin(void* root, StepEnv& env) {
-        auto v = view(root);
-        S::begin(env, v);
-    }
-    static PartSize size(void* root, StepEnv& env, int peer) {
-        auto v = view(root);
-        return S::size(env, v, peer);
-    }
-    static void pack(void* root, StepEnv& env, int peer, ByteWriter& to) {
-        auto v = view(root);
-        S::pack(env, v, peer, to);
-    }
-    static std::int64_t expected(void* root, StepEnv& env, int peer) {
-        auto v = view(root);
-        return S::expected(env, v, peer);
-    }
-    static void unpack(void* root, StepEnv& env, int peer, ByteReader& from) {
-        auto v = view(root);
-        S::unpack(env, v, peer, from);
-    }
-    static void end(void* root, StepEnv& env) {
-        auto v = view(root);
-        S::end(env, v);
-    }
-    static constexpr ExchangeCalls calls() {
-        return {.reach = reach<typename S::Crosses>,
-                .exchanges = &exchanges,
-                .begin = &begin,
-                .size = &size,
-                .pack = &pack,
-                .expected = &expected,
-                .unpack = &unpack,
-                .end = &end};
-    }
-};
-
-template <class Tree>
-Tree& tree_at(Tree& tree, boost::mp11::mp_list<>) {
-    return tree;
-}
-template <class Tree, class First, class... Rest>
-Tree& tree_at(Tree& tree, boost::mp11::mp_list<First, Rest...>) {
-    return tree_at(tree.branches[First::value], boost::mp11::mp_list<Rest...>{});
-}
-
-template <class S, class Cost>
-concept KeepsBuffers = requires(const Cost& cost, MemoryTally& tally) {
-    S::memory(cost, 0, tally);
-};
-
-template <class Domain, class Path, class S>
-void memory_at(void* tree, int rank, MemoryTally& tally) {
-    S::memory(tree_at(*static_cast<CostTree<typename Domain::Cost>*>(tree), Path{}).own, rank, tally);
-}
-
-template <class Domain, class Path, class S>
-void shape_at(void* tree, TrafficMatrix& flush) {
-    auto& node = tree_at(*static_cast<CostTree<typename Domain::Cost>*>(tree), Path{});
-    if constexpr (IsExchange<S>) {
-        S::shape(node.own, flush);
-    } else {
-        S::shape(node.own);
-    }
-}
-
-template <class Domain, class Root, class Path, class S>
-struct CallsHolder {
-    static constexpr ExchangeCalls value = Body<Domain, Root, Path, S>::calls();
-};
-
-inline std::string branch_name(const std::string& prefix, std::size_t index) {
-    return prefix.empty() ? std::to_string(index) : prefix + "." + std::to_string(index);
-}
-
-/// Appends the steps of P to `segments`, whose last one is open.
-template <class Domain, class Root, class Path, class P>
-void flatten(std::vector<Segment>& segments, const std::string& branch);
-
-template <class Domain, class Root, class Path, class... B>
-void flatten_together(std::vector<Segment>& segments, const std::string& branch, Together<B...>*) {
-    std::vector<std::vector<Segment>> parts(sizeof...(B), std::vector<Segment>(1));
-    const auto all = [&]<std::size_t... I>(std::index_sequence<I...>) {
-        (flatten<Domain, Root, boost::mp11::mp_push_back<Path, boost::mp11::mp_size_t<I>>, B>(parts[I],
-                                                                                              branch_name(branch, I)),
-         ...);
-    };
-    all(std::index_sequence_for<B...>{});
+inline void flatten_together(std::vector<Segment>& segments, const BranchPath& branch,
+                             std::span<const std::span<const LineEntry>> branches) {
+    std::vector<std::vector<Segment>> parts;
     std::size_t longest = 0;
-    for (const auto& part : parts)
-        longest = std::max(longest, part.size());
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        BranchPath inner = branch;
+        inner.push_back(i);
+        flatten(parts.emplace_back(1), inner, branches[i]);
+        longest = std::max(longest, parts.back().size());
+    }
     for (std::size_t i = 0; i < longest; ++i) {
         if (i != 0) segments.emplace_back();
         for (auto& part : parts) {
@@ -260,42 +124,21 @@ void flatten_together(std::vector<Segment>& segments, const std::string& branch,
     }
 }
 
-inline void append_step(std::vector<Segment>& segments, Instruction instruction, bool reads_state) {
-    if (instruction.exchange != nullptr) {
-        segments.back().posts.push_back(std::move(instruction));
-        segments.emplace_back();
-    } else {
-        if (reads_state && segments.size() == 1) segments.emplace_back();
-        segments.back().local.push_back(std::move(instruction));
-    }
-}
-
-template <class Domain, class Root, class Path, class S>
-void flatten_step(std::vector<Segment>& segments, const std::string& branch) {
-    if constexpr (is_together<S>) {
-        flatten_together<Domain, Root, Path>(segments, branch, static_cast<S*>(nullptr));
-    } else {
-        Instruction instruction{.name = S::name(), .branch = branch};
-        instruction.shape = &shape_at<Domain, Path, S>;
-        if constexpr (KeepsBuffers<S, typename Domain::Cost>) instruction.memory = &memory_at<Domain, Path, S>;
-        if constexpr (IsExchange<S>) {
-            instruction.exchange = &CallsHolder<Domain, Root, Path, S>::value;
-            append_step(segments, std::move(instruction), false);
+inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, std::span<const LineEntry> line) {
+    for (const LineEntry& entry : line) {
+        if (entry.calls == nullptr) {
+            flatten_together(segments, branch, entry.branches);
+            continue;
+        }
+        Instruction instruction{.name = entry.calls->name(), .branch = branch, .calls = entry.calls, .first_part = 0};
+        if (entry.calls->exchange != nullptr) {
+            segments.back().posts.push_back(std::move(instruction));
+            segments.emplace_back();
         } else {
-            instruction.run = &Body<Domain, Root, Path, S>::run;
-            append_step(segments, std::move(instruction), S::reads_state);
+            if (entry.calls->reads_state && segments.size() == 1) segments.emplace_back();
+            segments.back().local.push_back(std::move(instruction));
         }
     }
-}
-
-template <class Domain, class Root, class Path, class... S>
-void flatten_steps(std::vector<Segment>& segments, const std::string& branch, Plan<S...>*) {
-    (flatten_step<Domain, Root, Path, S>(segments, branch), ...);
-}
-
-template <class Domain, class Root, class Path, class P>
-void flatten(std::vector<Segment>& segments, const std::string& branch) {
-    flatten_steps<Domain, Root, Path>(segments, branch, static_cast<P*>(nullptr));
 }
 
 /// Marks the flushes after which every rank knows every error noted before the first of them.
@@ -305,10 +148,45 @@ inline void mark_agreements(std::vector<Segment>& segments) {
         if (segment.posts.empty()) continue;
         segment.opens = reached == 0;
         for (const Instruction& post : segment.posts)
-            reached |= post.exchange->reach;
+            reached |= post.calls->exchange->reach;
         segment.agrees = reached == 3;
         if (segment.agrees) reached = 0;
     }
+}
+
+inline Program make_program(std::span<const LineEntry> plan, std::span<const LineEntry> adjoint) {
+    Program program;
+    for (const auto& line : {plan, adjoint}) {
+        std::vector<Segment> segments(1);
+        flatten(segments, {}, line);
+        mark_agreements(segments);
+        program.forward = program.segments.size();  // ends as the number of the plan's own
+        for (Segment& segment : segments)
+            program.segments.push_back(std::move(segment));
+    }
+    SHARDWISE_ASSERT(program.segments.size() <= std::numeric_limits<decltype(Envelope::segment)>::max());
+    for (Segment& segment : program.segments) {
+        for (std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {
+            for (Instruction& step : *steps) {
+                step.first_part = program.parts;
+                program.parts += 1 + step.calls->tapes.size();
+                program.digest.add(step.name);
+            }
+        }
+        program.digest.add(static_cast<std::int64_t>(segment.posts.size()));
+    }
+    return program;
+}
+
+/// For P and the plans of its branches.
+template <class P>
+constexpr void check_tapes() {
+    static_assert(
+        boost::mp11::mp_is_set<TapeSteps<P>>::value,
+        "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second one a "
+        "tag of its own");
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, Branches<P>>>(
+        [](auto branch) { check_tapes<typename decltype(branch)::type>(); });
 }
 
 }  // namespace detail
@@ -316,19 +194,8 @@ inline void mark_agreements(std::vector<Segment>& segments) {
 /// Flattens P and its adjoint. `Domain` names the types that P's steps work on: Lanes, and Cost for the cost reader.
 template <class Domain, class P>
 [[nodiscard]] Program make_program() {
-    using Root = Frame<typename Domain::Lanes, P>;
-    using Trunk = boost::mp11::mp_list<>;
-    std::vector<Segment> forward(1);
-    detail::flatten<Domain, Root, Trunk, P>(forward, "");
-    detail::mark_agreements(forward);
-    std::vector<Segment> backward(1);
-    detail::flatten<Domain, Root, Trunk, Adjoint<P>>(backward, "");
-    detail::mark_agreements(backward);
-    Program program{.segments = std::move(forward), .forward = 0};
-    program.forward = program.segments.size();
-    for (Segment& segment : backward)
-        program.segments.push_back(std::move(segment));
-    return program;
+    detail::check_tapes<P>();
+    return detail::make_program(detail::Line<Domain, P>::entries(), detail::Line<Domain, Adjoint<P>>::entries());
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

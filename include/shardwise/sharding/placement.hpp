@@ -26,7 +26,7 @@ struct TableConfig {
     std::int64_t rows = 0;
     int dim = 0;
     std::vector<std::string> features = {};  ///< the features that look up in it; empty: one, with the table's name
-    std::string sharding = {};               ///< with Mixed: the name of the policy that this table uses
+    std::string sharding = {};  ///< with Mixed: the name of the policy that this table uses; otherwise empty
 };
 
 /// One shard of a table.

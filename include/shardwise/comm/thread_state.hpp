@@ -1,0 +1,129 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/communicator.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// What the threads of a ThreadWorld share: a mailbox for each pair of ranks, and who waits for whom.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What a ThreadWorld is made of.
+struct ThreadWorldOptions {
+    Topology topology;
+    /// How long a wait may last before it ends with the report of who waits for whom.
+    std::chrono::milliseconds deadline = std::chrono::minutes{5};
+    /// How long after a failure a thread that does not end may go on before it ends the process.
+    std::chrono::milliseconds grace = std::chrono::seconds{10};
+};
+
+namespace detail {
+
+/// One message on its way between two threads: the receiver copies it out of the sender's memory.
+struct Parcel {
+    Parcel(std::span<const std::byte> b, const Label& l) : bytes{b}, label{l} {}
+    std::span<const std::byte> bytes;
+    Label label;
+    bool busy = false;   // being copied
+    bool taken = false;  // copied, or withdrawn
+};
+
+/// The messages of one ordered pair of ranks. The n-th posted meets the n-th expected.
+struct Mailbox {
+    std::uint64_t base = 0;  // number of the first parcel kept
+    std::vector<Parcel> parcels;
+    std::uint64_t expected = 0;  // receives posted so far; used by the receiver alone
+
+    [[nodiscard]] Parcel* find(std::uint64_t number) {
+        if (number < base || number - base >= parcels.size()) return nullptr;
+        return &parcels[number - base];
+    }
+    [[nodiscard]] bool taken(std::uint64_t number) { return number < base || parcels[number - base].taken; }
+    void drop_taken() {
+        const auto end = std::find_if(parcels.begin(), parcels.end(), [](const Parcel& p) { return !p.taken; });
+        base += static_cast<std::uint64_t>(end - parcels.begin());
+        parcels.erase(parcels.begin(), end);
+    }
+};
+
+struct ThreadWait {
+    bool active = false;
+    Label label;
+    std::vector<int> peers;
+};
+
+/// What the threads of a world share; everything is guarded by `mutex`.
+struct ThreadWorldState {
+    /// Times beyond a year are a year: a clock that far ahead would overflow.
+    static constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};
+
+    explicit ThreadWorldState(const ThreadWorldOptions& o)
+        : options{.topology = o.topology,
+                  .deadline = std::min(o.deadline, longest),
+                  .grace = std::min(o.grace, longest)},
+          boxes(static_cast<std::size_t>(o.topology.ranks()) * static_cast<std::size_t>(o.topology.ranks())),
+          wake(static_cast<std::size_t>(o.topology.ranks())),
+          waits(static_cast<std::size_t>(o.topology.ranks())),
+          ended(static_cast<std::size_t>(o.topology.ranks()), false) {}
+
+    ThreadWorldOptions options;
+    std::mutex mutex;
+    std::vector<Mailbox> boxes;  // (from, to)
+    std::vector<std::condition_variable> wake;
+    std::condition_variable world_changed;
+    std::vector<ThreadWait> waits;
+    std::vector<bool> ended;
+    bool poisoned = false;
+    int culprit = -1;
+    std::string reason;
+
+    Mailbox& box(int from, int to) {
+        return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(options.topology.ranks()) +
+                     static_cast<std::size_t>(to)];
+    }
+    void poison(int rank, const std::string& why) {
+        if (poisoned) return;
+        poisoned = true;
+        culprit = rank;
+        reason = why;
+        for (auto& w : wake)
+            w.notify_all();
+        world_changed.notify_all();
+    }
+    /// A line a rank: what it waits for. Call with the mutex held.
+    [[nodiscard]] std::string report() const {
+        std::string text;
+        for (std::size_t r = 0; r < waits.size(); ++r) {
+            text += "  rank " + std::to_string(r);
+            if (ended[r]) {
+                text += " has ended\n";
+            } else if (!waits[r].active) {
+                text += " is in no exchange\n";
+            } else {
+                text += " waits for rank";
+                for (const int peer : waits[r].peers)
+                    text += " " + std::to_string(peer);
+                text += " in " + describe(waits[r].label) + " (" + waits[r].label.where.file + ":" +
+                        std::to_string(waits[r].label.where.line) + ")\n";
+            }
+        }
+        return text;
+    }
+};
+
+}  // namespace detail
+
+}  // namespace shardwise::inline SHARDWISE_ABI

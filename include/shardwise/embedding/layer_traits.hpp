@@ -1,0 +1,75 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/store.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/policy.hpp"
+
+/// \file
+/// What a layer's policies say, as values: all that differs from one composition to the next. Everything else of a
+/// layer is compiled once.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A sharding policy's maps, its type forgotten.
+struct ShardingMaps {
+    std::string name;
+    Placement (*place)(const Topology&, const std::vector<TableConfig>&, const std::vector<int>& chosen) = nullptr;
+    void (*initialize)(Store&, const Placement&, std::uint64_t seed) = nullptr;
+    std::int64_t (*row)(const RowPlace&, const TableShape&) = nullptr;
+};
+
+/// A layer's policies as values.
+struct LayerTraits {
+    bool pooled = true;
+    bool mixed = false;
+    std::vector<ShardingMaps> shardings;  ///< (branch)
+    std::string optimizer;                ///< the rule's name
+    int element_slots = 0;
+    int row_slots = 0;
+    std::shared_ptr<const void> rule;  ///< the optimizer's constants
+    Program program;
+};
+
+namespace detail {
+
+template <class S>
+ShardingMaps sharding_maps() {
+    return {.name = S::name,
+            .place = &place_tables<S>,
+            .initialize = &shardwise::initialize<S>,
+            .row = [](const RowPlace& place, const TableShape& table) { return S::row(place, table); }};
+}
+template <class... S>
+std::vector<ShardingMaps> sharding_maps_of(boost::mp11::mp_list<S...>) {
+    return {sharding_maps<S>()...};
+}
+
+}  // namespace detail
+
+/// The policies P (a LayerPolicies) as values.
+template <class P>
+[[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule) {
+    using Rule = typename P::rule;
+    return {.pooled = P::pooling::pooled,
+            .mixed = P::mixed,
+            .shardings = detail::sharding_maps_of(typename P::shardings{}),
+            .optimizer = Rule::name,
+            .element_slots = Rule::element_slots,
+            .row_slots = Rule::row_slots,
+            .rule = std::make_shared<const Rule>(rule),
+            .program = make_program<EmbeddingDomain, PlanOf<P>>()};
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
