@@ -258,11 +258,11 @@ class LayerBase {
             const std::string& asked = tables_[t].sharding;
             const bool any = asked.empty() && !traits_.mixed;
             if (!any && std::find(known.begin(), known.end(), asked) == known.end()) {
-                std::string all;
+                std::string text = "table '" + tables_[t].name + "' asks for sharding '" + asked + "'; this layer has ";
                 for (const std::string& name : known)
-                    all += (all.empty() ? "" : ", ") + name;
-                throw BadInput{"table '" + tables_[t].name + "' asks for sharding '" + asked + "'; this layer has " +
-                               all + (traits_.mixed ? "" : " alone: leave it empty, or use Mixed")};
+                    text += name + (name == known.back() ? "" : ", ");
+                if (!traits_.mixed) text += " alone: leave it empty, or use Mixed";
+                throw BadInput{text};
             }
             if (any || asked == sharding) numbers.push_back(static_cast<int>(t));
         }
