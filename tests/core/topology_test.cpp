@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,8 +22,11 @@ using shardwise::Hosts;
 using shardwise::OneHost;
 using shardwise::Peers;
 using shardwise::PeersOf;
+using shardwise::Replicas;
+using shardwise::Slices;
 using shardwise::Tier;
 using shardwise::Topology;
+using shardwise::Within;
 using shardwise::World;
 
 std::string complaint(int ranks, int hosts) {
@@ -105,6 +109,59 @@ RC_GTEST_PROP(Groups, PartitionTheRanks, ()) {
     check_partition<PeersOf<Hosts<2>>>(t);
     check_partition<PeersOf<Hosts<3>>>(t);
     check_partition<PeersOf<World>>(t);
+    check_partition<Slices<1>>(t);
+    check_partition<Slices<2>>(t);
+    check_partition<Slices<6>>(t);
+    check_partition<Replicas<2>>(t);
+    check_partition<Replicas<6>>(t);
+    check_partition<Within<OneHost, Hosts<2>>>(t);
+    check_partition<Within<Peers, Hosts<2>>>(t);
+    check_partition<Within<Peers, Hosts<3>>>(t);
+    check_partition<Within<Hosts<3>, Slices<2>>>(t);
+    check_partition<Within<Replicas<3>, Slices<2>>>(t);
+    check_partition<Within<OneHost, Peers>>(t);
+    check_partition<Within<Hosts<2>, Peers>>(t);
+}
+
+/// Slices smaller than a host.
+RC_GTEST_PROP(Groups, SlicesOfHosts, ()) {
+    const Topology t{.hosts = *rc::gen::inRange(1, 4), .ranks_per_host = 6 * *rc::gen::inRange(1, 4)};
+    const auto parts = [&]<int M>(std::integral_constant<int, M>) {
+        check_partition<Slices<M>>(t);
+        check_partition<Replicas<M>>(t);
+        check_partition<Within<World, Slices<M>>>(t);
+        RC_ASSERT(Slices<M>::size(t) == t.ranks() / M);
+        RC_ASSERT(Replicas<M>::size(t) == M);
+        RC_ASSERT(Slices<M>::inside(t).ranks() == Slices<M>::size(t));
+        RC_ASSERT(Replicas<M>::inside(t).ranks() == M);
+    };
+    if (t.hosts == 1) parts(std::integral_constant<int, 3>{});
+    if (t.hosts == 2) parts(std::integral_constant<int, 4>{});
+    if (t.hosts == 3) parts(std::integral_constant<int, 6>{});
+}
+
+/// The topology inside a group tells neighbours on a host from those across.
+template <class G>
+void check_inside(const Topology& t) {
+    const Topology inside = G::inside(t);
+    RC_ASSERT(inside.ranks() == G::size(t));
+    for (int me = 0; me < t.ranks(); ++me)
+        for (int a = 0; a < G::size(t); ++a)
+            for (int b = 0; b < G::size(t); ++b)
+                RC_ASSERT(inside.tier(a, b) == t.tier(G::member(t, me, a), G::member(t, me, b)));
+}
+
+RC_GTEST_PROP(Groups, TheTopologyInside, ()) {
+    const Topology t = any_topology();
+    check_inside<World>(t);
+    check_inside<Hosts<2>>(t);
+    check_inside<Peers>(t);
+    check_inside<PeersOf<Hosts<3>>>(t);
+    check_inside<Slices<2>>(t);
+    check_inside<Replicas<3>>(t);
+    check_inside<Within<Peers, Hosts<2>>>(t);
+    check_inside<Within<OneHost, Hosts<3>>>(t);
+    check_inside<Within<Hosts<3>, Slices<2>>>(t);
 }
 
 /// From any rank to any source: first inside the tower, then across the towers.
@@ -126,6 +183,21 @@ RC_GTEST_PROP(Groups, TwoHopsLeadHome, ()) {
     check_way_home<Hosts<1>>(t);
     check_way_home<Hosts<2>>(t);
     check_way_home<Hosts<3>>(t);
+    check_way_home<Slices<2>>(t);
+}
+
+/// Inside the host, across the hosts of the tower, across the towers.
+RC_GTEST_PROP(Groups, ThreeHopsLeadHome, ()) {
+    const Topology t = any_topology();
+    for (int me = 0; me < t.ranks(); ++me) {
+        for (int source = 0; source < t.ranks(); ++source) {
+            const int on_host = Within<OneHost, Hosts<3>>::toward(t, me, source);
+            const int in_tower = Within<Peers, Hosts<3>>::toward(t, on_host, source);
+            RC_ASSERT(t.host_of(on_host) == t.host_of(me));
+            RC_ASSERT(in_tower == Hosts<3>::toward(t, me, source));
+            RC_ASSERT(PeersOf<Hosts<3>>::toward(t, in_tower, source) == source);
+        }
+    }
 }
 
 TEST(Groups, AHostIsInsideAndPeersAreAcross) {

@@ -14,6 +14,7 @@
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/plan/agreement.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/plan/trace.hpp"
 
@@ -29,7 +30,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 class FlightCore {
   public:
     FlightCore(const Program& program, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory)
-        : program_{&program}, parts_{parts}, comm_{comm}, memory_{&memory} {
+        : program_{&program},
+          agreements_{agreements(program, comm.topology())},
+          parts_{parts},
+          comm_{comm},
+          memory_{&memory} {
         env_.rank = comm.rank();
         env_.topology = comm.topology();
         const auto ranks = static_cast<std::size_t>(comm.size());
@@ -75,6 +80,7 @@ class FlightCore {
     void finish_forward() {
         while (next_ < program_->forward)
             advance();
+        throw_alone();
     }
     /// Runs the backward plan. \throws BadInput on every rank, before any row changes
     void finish_backward() {
@@ -82,6 +88,7 @@ class FlightCore {
         while (next_ < program_->segments.size())
             advance();
         active_ = false;
+        throw_alone();
     }
     /// Ends a flight where it is. One whose flush has not come back fails the peers that wait for it.
     void withdraw() noexcept {
@@ -106,7 +113,7 @@ class FlightCore {
     void post(std::size_t s) {
         const Segment& segment = program_->segments[s];
         const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
-        if (segment.opens) travelling_ = env_.error.word();
+        if (agreements_[s].opens) travelling_ = env_.error.word();
         for (const Instruction& step : segment.posts)
             step.calls->exchange->begin(parts_of(step), env_);
         out_.clear();
@@ -160,7 +167,7 @@ class FlightCore {
         if (tracer_ != nullptr) tracer_->add(segment.posts.front().name, SpanKind::wait, number_, begin);
         for (const InMessage& message : in_)
             check_envelope(s, message);
-        if (segment.agrees && travelling_ != 0) throw_agreed();
+        if (agreements_[s].agrees && travelling_ != 0) throw_agreed();
         for (const InMessage& message : in_) {
             ByteReader from{message.into->span()};
             static_cast<void>(from.get<Envelope>());
@@ -192,6 +199,13 @@ class FlightCore {
             throw Mismatch{at(program_->segments[s]) + ": rank " + std::to_string(message.from) +
                            " runs another layer: give every rank the same policies, tables, seed and learning rate"};
         travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
+    }
+
+    /// An error that no flush made everybody's is thrown on this rank alone: the plan has no exchange that could.
+    void throw_alone() {
+        if (env_.error.word() == 0) return;
+        active_ = false;
+        throw BadInput{env_.error.text() + " (noted where no later exchange of the plan tells all ranks)"};
     }
 
     /// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
@@ -236,6 +250,7 @@ class FlightCore {
     }
 
     const Program* program_;
+    std::vector<Agreement> agreements_;  // (segment)
     void* const* parts_;
     CommunicatorRef comm_;
     std::pmr::memory_resource* memory_;

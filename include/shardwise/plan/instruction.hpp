@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <boost/mp11.hpp>
@@ -67,7 +68,7 @@ struct PartSize {
 /// - `expected(env, view, peer)`: the bytes of the peer's part, or PartSize::unknown;
 /// - `unpack(env, view, peer, ByteReader&)`, in ascending order of peers; `end(env, view)`.
 struct ExchangeCalls {
-    int reach;  ///< 1: inside groups, 2: across them, 3: both
+    bool world;  ///< every rank exchanges with every other
     bool (*exchanges)(const Topology&, int me, int peer);
     void (*begin)(void* const* parts, StepEnv&);
     PartSize (*size)(void* const* parts, StepEnv&, int peer);
@@ -110,14 +111,6 @@ template <class S, class Cost>
 concept KeepsBuffers = requires(const Cost& cost, MemoryTally& tally) {
     S::memory(cost, 0, tally);
 };
-
-/// Which half of "inside a G" and "across the G's" a group covers; both halves reach every rank.
-template <class G>
-inline constexpr int reach = 1;
-template <>
-inline constexpr int reach<World> = 3;
-template <class G>
-inline constexpr int reach<PeersOf<G>> = 2;
 
 template <class Uses>
 struct TapesOf;
@@ -182,7 +175,7 @@ struct Body {
 template <class Domain, class S>
 struct ExchangeCallsOf {
     using B = Body<Domain, S>;
-    static constexpr ExchangeCalls value{.reach = reach<typename S::Crosses>,
+    static constexpr ExchangeCalls value{.world = std::is_same_v<typename S::Crosses, World>,
                                          .exchanges = &B::exchanges,
                                          .begin = &B::begin,
                                          .size = &B::size,

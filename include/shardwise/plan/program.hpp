@@ -41,8 +41,6 @@ struct Envelope {
 struct Segment {
     std::vector<Instruction> local;
     std::vector<Instruction> posts;
-    bool opens = false;   ///< the flush is the first since errors were last agreed on
-    bool agrees = false;  ///< once the flush is complete, every rank knows every error noted before the one that opens
 };
 
 /// The segments of a plan and of its adjoint, one list.
@@ -141,25 +139,11 @@ inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, st
     }
 }
 
-/// Marks the flushes after which every rank knows every error noted before the first of them.
-inline void mark_agreements(std::vector<Segment>& segments) {
-    int reached = 0;
-    for (Segment& segment : segments) {
-        if (segment.posts.empty()) continue;
-        segment.opens = reached == 0;
-        for (const Instruction& post : segment.posts)
-            reached |= post.calls->exchange->reach;
-        segment.agrees = reached == 3;
-        if (segment.agrees) reached = 0;
-    }
-}
-
 inline Program make_program(std::span<const LineEntry> plan, std::span<const LineEntry> adjoint) {
     Program program;
     for (const auto& line : {plan, adjoint}) {
         std::vector<Segment> segments(1);
         flatten(segments, {}, line);
-        mark_agreements(segments);
         program.forward = program.segments.size();  // ends as the number of the plan's own
         for (Segment& segment : segments)
             program.segments.push_back(std::move(segment));
