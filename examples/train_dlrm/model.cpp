@@ -15,7 +15,8 @@ sw::DlrmConfig Model::dense_config(const Options& o) {
             .features = categories,
             .bottom = o.bottom,
             .top = o.top,
-            .seed = o.seed};
+            .seed = o.seed,
+            .precision = o.policies.order == "sample" ? sw::DensePrecision::wide : sw::DensePrecision::single};
 }
 
 Model::DenseRule Model::dense_rule(const Options& o, std::size_t elements, sw::MemoryAccount& memory) {
@@ -31,6 +32,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
       dense_{dense_config(o), *dense_memory_},
       rule_{dense_rule(o, dense_.parameters().values().size(), *dense_memory_)},
       reduce_{comm, dense_memory_->work()},
+      wide_reduce_{comm, dense_memory_->work()},
       logit_gradient_{dense_memory_->work()},
       embedding_{make_embedding(o.policies, comm, tables_of(o),
                                 {.learning_rate = o.learning_rate,
@@ -63,14 +65,23 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
     tracer_->add("backward of the MLPs", sw::SpanKind::compute, number(), begin);
     {
         const Stopwatch watch{reduction_seconds_};
-        reduce_.start(dense_.parameters().gradients());
+        if (wide()) {
+            wide_reduce_.start(dense_.parameters().wide_gradients());
+        } else {
+            reduce_.start(dense_.parameters().gradients());
+        }
     }
     embedding_->backward(std::move(flights_.front()), {.pooled = to_embeddings, .sequences = {}});
     flights_.pop_front();
     const std::int64_t reduction = tracer_->now();
     {
         const Stopwatch watch{reduction_seconds_};
-        reduce_.finish();
+        if (wide()) {
+            wide_reduce_.finish();
+            dense_.parameters().round_gradients();
+        } else {
+            reduce_.finish();
+        }
     }
     tracer_->add("sum of dense gradients", sw::SpanKind::compute, number(), reduction);
     ++steps_;
@@ -81,7 +92,8 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
 }
 
 sw::TrafficMatrix Model::predict_reduction() const {
-    return sw::predict_all_reduce(topology_, static_cast<std::int64_t>(dense_.parameters().values().size()));
+    const auto elements = static_cast<std::int64_t>(dense_.parameters().values().size());
+    return wide() ? sw::predict_all_reduce<double>(topology_, elements) : sw::predict_all_reduce(topology_, elements);
 }
 
 std::size_t Model::moments() const {

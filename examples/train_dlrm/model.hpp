@@ -64,6 +64,7 @@ class Model {
 
   private:
     using DenseRule = std::variant<sw::DenseSgd, sw::DenseAdagrad, sw::DenseAdam>;
+    [[nodiscard]] bool wide() const { return dense_.config().precision == sw::DensePrecision::wide; }
     [[nodiscard]] std::size_t moments() const;
     [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(steps_ + 1); }
     static DenseRule dense_rule(const Options& options, std::size_t elements, sw::MemoryAccount& memory);
@@ -77,6 +78,7 @@ class Model {
     sw::DlrmDense dense_;
     DenseRule rule_;
     sw::TreeAllReduce reduce_;
+    sw::BasicTreeAllReduce<double> wide_reduce_;  // with --order sample
     sw::Buffer<float> logit_gradient_;
     std::unique_ptr<sw::LayerBase> embedding_;
     std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started

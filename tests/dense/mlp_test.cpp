@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "shardwise/dense/mlp.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -11,6 +12,7 @@
 
 namespace dense_test {
 namespace {
+using shardwise::DensePrecision;
 using shardwise::Identity;
 using shardwise::Relu;
 using shardwise::Sigmoid;
@@ -34,13 +36,14 @@ TEST(activation, values_and_slopes) {
 
 /// Forward, parameter gradients and input gradient against the naive model and its slopes.
 template <class Hidden, class Last, class NaiveHidden, class NaiveLast>
-void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidden hidden, NaiveLast last) {
+void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidden hidden, NaiveLast last,
+               DensePrecision precision) {
     SCOPED_TRACE(testing::Message() << samples << " samples, " << widths.size() - 1 << " layers, " << widths.front()
                                     << " inputs, " << widths.back() << " outputs");
     shardwise::MemoryAccount memory;
     shardwise::ParameterSet set{memory.tables()};
-    shardwise::Mlp<Hidden, Last> mlp{set, "mlp", widths, memory.work()};
-    set.allocate();
+    shardwise::Mlp<Hidden, Last> mlp{set, "mlp", widths, memory.work(), precision};
+    set.allocate(precision);
     mlp.initialize(5);
     Random random{11};
     random.fill(set.gradients());  // what stood there before does not matter
@@ -59,7 +62,11 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
         expect_all_close(std::span{y.row(i), static_cast<std::size_t>(y.columns())},
                          expected[static_cast<std::size_t>(i)], 1e-5);
 
+    random.fill(set.gradients());
+    for (double& wide : set.wide_gradients())
+        wide = 7.0;
     mlp.backward(gradient.view(), x_gradient.view());
+    if (precision == DensePrecision::wide) set.round_gradients();
     const auto loss = [&] {
         double sum = 0.0;
         const Rows output = naive();
@@ -83,6 +90,7 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
     const std::vector<float> before(set.gradients().begin(), set.gradients().end());
     std::fill(set.gradients().begin(), set.gradients().end(), 0.0F);
     mlp.backward(gradient.view());
+    if (precision == DensePrecision::wide) set.round_gradients();
     for (const auto& parameter : set)
         for (std::size_t i = 0; i < parameter.size(); ++i)
             EXPECT_EQ(parameter.gradients()[i],
@@ -90,12 +98,50 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
 }
 
 TEST(mlp, equals_the_definition_and_its_slopes) {
-    for (const std::int64_t samples : {0, 1, 2, 33}) {
-        check_mlp<Relu, Identity>({7, 1}, samples, naive_relu, naive_identity);
-        check_mlp<Relu, Identity>({13, 24, 9, 1}, samples, naive_relu, naive_identity);
-        check_mlp<Relu, Relu>({1, 16, 3}, samples, naive_relu, naive_relu);
-        check_mlp<Sigmoid, Sigmoid>({5, 4, 3, 2}, samples, naive_sigmoid, naive_sigmoid);
-        check_mlp<Identity, Relu>({64, 65}, samples, naive_identity, naive_relu);
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide}) {
+        for (const std::int64_t samples : {0, 1, 2, 33}) {
+            check_mlp<Relu, Identity>({7, 1}, samples, naive_relu, naive_identity, precision);
+            check_mlp<Relu, Identity>({13, 24, 9, 1}, samples, naive_relu, naive_identity, precision);
+            check_mlp<Relu, Relu>({1, 16, 3}, samples, naive_relu, naive_relu, precision);
+            check_mlp<Sigmoid, Sigmoid>({5, 4, 3, 2}, samples, naive_sigmoid, naive_sigmoid, precision);
+            check_mlp<Identity, Relu>({64, 65}, samples, naive_identity, naive_relu, precision);
+        }
+    }
+}
+
+/// The same batch in one piece and in several: outputs, input gradients and the rounded sum of parameter gradients.
+TEST(mlp, in_wide_precision_it_does_not_show_how_a_batch_is_split) {
+    constexpr std::int64_t samples = 60;
+    const std::array<std::int64_t, 4> widths{40, 128, 64, 1};
+    Random random{3};
+    const Matrix x{samples, 40, random};
+    const Matrix gradient{samples, 1, random};
+    std::vector<std::vector<float>> outputs;
+    std::vector<std::vector<float>> gradients;
+    for (const std::int64_t parts : {1, 2, 3, 4, 60}) {
+        shardwise::MemoryAccount memory;
+        shardwise::ParameterSet set{memory.tables()};
+        shardwise::Mlp<> mlp{set, "mlp", widths, memory.work(), DensePrecision::wide};
+        set.allocate(DensePrecision::wide);
+        mlp.initialize(5);
+        std::vector<double> sum(set.wide_gradients().size());
+        std::vector<float> all;
+        for (std::int64_t first = 0; first < samples; first += samples / parts) {
+            const auto y = mlp.forward(x.view().rows_from(first, samples / parts));
+            all.insert(all.end(), y.data(), y.data() + y.rows());
+            Matrix dx{samples / parts, 40};
+            mlp.backward(gradient.view().rows_from(first, samples / parts), dx.view());
+            all.insert(all.end(), dx.elements.span().begin(), dx.elements.span().end());
+            for (std::size_t i = 0; i < sum.size(); ++i)
+                sum[i] += set.wide_gradients()[i];
+        }
+        std::sort(all.begin(), all.end());  // pieces put outputs and input gradients in other places
+        outputs.push_back(all);
+        std::copy(sum.begin(), sum.end(), set.wide_gradients().begin());
+        set.round_gradients();
+        gradients.emplace_back(set.gradients().begin(), set.gradients().end());
+        EXPECT_EQ(outputs.back(), outputs.front()) << parts;
+        EXPECT_EQ(gradients.back(), gradients.front()) << parts;
     }
 }
 

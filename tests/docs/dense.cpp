@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/dense/dlrm.hpp"
 #include "shardwise/dense/loss.hpp"
 #include "shardwise/dense/optimizer.hpp"
@@ -38,6 +39,17 @@ double step(sw::MemoryAccount& memory, sw::MatrixView<const float> dense, sw::Ma
     optimizer.step(parameters.values(), parameters.gradients(), learning_rate);
     // clang-format on
     return to_embeddings.rows() == 0 ? 0 : loss;
+}
+
+void wide_step(sw::CommunicatorRef comm, sw::ParameterSet& parameters, sw::DenseAdagrad& optimizer,
+               double learning_rate);
+
+void wide_step(sw::CommunicatorRef comm, sw::ParameterSet& parameters, sw::DenseAdagrad& optimizer,
+               double learning_rate) {
+    sw::BasicTreeAllReduce<double> sum{comm};
+    sum(parameters.wide_gradients());
+    parameters.round_gradients();
+    optimizer.step(parameters.values(), parameters.gradients(), learning_rate);
 }
 
 }  // namespace docs

@@ -85,6 +85,16 @@ TEST(Agreement, FollowsFromTheGroupsThatAreCrossed) {
     EXPECT_EQ((flushes<Pass<World>, Pass<OneHost>, Pass<OneHost, 1>, Pass<Peers>>(t)), "oa o - a");
 }
 
+/// An exchange inside the host, and across hosts on the way back.
+struct ThereAndAcross : Pass<OneHost> {
+    using Adjoint = sw::Plan<Pass<Peers>>;
+};
+
+TEST(Agreement, BackwardBeginsAnew) {
+    const sw::Topology t{.hosts = 2, .ranks_per_host = 2};
+    EXPECT_EQ(flushes<ThereAndAcross>(t), "o o");  // what was noted forward has been thrown, or lost its flight
+}
+
 TEST(Agreement, WhereATierIsMissingItsExchangeIsNotNeeded) {
     EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>({.hosts = 1, .ranks_per_host = 4})), "oa o");
     EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>({.hosts = 4, .ranks_per_host = 1})), "o a");

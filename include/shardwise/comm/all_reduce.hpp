@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory_resource>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "shardwise/comm/collectives.hpp"
@@ -21,27 +22,31 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Sums a span of floats over all ranks, in place: ranks in order inside a host, hosts in order, each sum from +0.0, so
+/// Sums a span over all ranks, in place: ranks in order inside a host, hosts in order, each sum from +0.0, so
 /// that every communicator gives the same bits. Scatter inside the host, scatter across hosts, gather back: four
-/// flushes, and of n floats each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for H hosts
-/// of L ranks. `start` sends the first part and returns, so that other work can go on until `finish`. Collective; one
-/// sum at a time.
-class TreeAllReduce {
+/// flushes, and of n elements each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for H
+/// hosts of L ranks. `start` sends the first part and returns, so that other work can go on until `finish`. Collective;
+/// one sum at a time. \tparam T  float or double
+template <class T>
+class BasicTreeAllReduce {
+    static_assert(std::is_floating_point_v<T>, "BasicTreeAllReduce<> sums float or double");
+
   public:
-    explicit TreeAllReduce(CommunicatorRef comm, std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+    explicit BasicTreeAllReduce(CommunicatorRef comm,
+                                std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
         : comm_{comm}, buffers_{memory}, sum_{memory} {}
-    TreeAllReduce(const TreeAllReduce&) = delete;
-    TreeAllReduce& operator=(const TreeAllReduce&) = delete;
-    ~TreeAllReduce() {
+    BasicTreeAllReduce(const BasicTreeAllReduce&) = delete;
+    BasicTreeAllReduce& operator=(const BasicTreeAllReduce&) = delete;
+    ~BasicTreeAllReduce() {
         if (started_) comm_.abandon(ticket_);
     }
 
-    void operator()(std::span<float> values) {
+    void operator()(std::span<T> values) {
         start(values);
         finish();
     }
     /// `values` must stay where they are, unchanged, until `finish`.
-    void start(std::span<float> values) {
+    void start(std::span<T> values) {
         values_ = values;
         const Topology t = comm_.topology();
         host_part_ =
@@ -82,7 +87,7 @@ class TreeAllReduce {
 
     /// Scatter: to each member of G its share of `whole`; gather: my share to all.
     template <class G>
-    void post(const char* step, Part whole, const float* values, bool scatter) {
+    void post(const char* step, Part whole, const T* values, bool scatter) {
         const Topology t = comm_.topology();
         const int me = G::index(t, comm_.rank());
         buffers_.out.clear();
@@ -96,12 +101,12 @@ class TreeAllReduce {
             const Part mine = part(whole, me, G::size(t));
             const Part send = scatter ? theirs : mine;
             const Part receive = scatter ? mine : theirs;
-            const std::span<const float> out{values + send.first, static_cast<std::size_t>(send.count)};
+            const std::span<const T> out{values + send.first, static_cast<std::size_t>(send.count)};
             buffers_.out.push_back(
                 {.to = peer, .bytes = std::as_bytes(out), .payload = static_cast<std::int64_t>(out.size_bytes())});
             buffers_.in.push_back({.from = peer,
                                    .into = &buffers_.of(peer),
-                                   .expected = receive.count * static_cast<std::int64_t>(sizeof(float))});
+                                   .expected = receive.count * static_cast<std::int64_t>(sizeof(T))});
         }
         ticket_ = comm_.post({.step = step, .flight = 0}, buffers_.out, buffers_.in);
         started_ = true;
@@ -112,45 +117,47 @@ class TreeAllReduce {
     }
     /// sum_ = the members' values of `mine`, in their order, from +0.0.
     template <class G>
-    void fold(Part mine, const float* values) {
+    void fold(Part mine, const T* values) {
         const Topology t = comm_.topology();
-        std::span<float> sum = sum_.assign_zero(static_cast<std::size_t>(mine.count));
+        std::span<T> sum = sum_.assign_zero(static_cast<std::size_t>(mine.count));
         for (int index = 0; index < G::size(t); ++index) {
             const int peer = G::member(t, comm_.rank(), index);
-            const float* __restrict term =
-                peer == comm_.rank() ? values + mine.first : reinterpret_cast<const float*>(buffers_.of(peer).data());
+            const T* __restrict term =
+                peer == comm_.rank() ? values + mine.first : reinterpret_cast<const T*>(buffers_.of(peer).data());
             for (std::size_t i = 0; i < sum.size(); ++i)
                 sum[i] += term[i];
         }
     }
     template <class G>
-    void take(Part whole, float* values) {
+    void take(Part whole, T* values) {
         const Topology t = comm_.topology();
         for (int index = 0; index < G::size(t); ++index) {
             const int peer = G::member(t, comm_.rank(), index);
             const Part theirs = part(whole, index, G::size(t));
             if (peer != comm_.rank() && theirs.count != 0)
                 std::memcpy(values + theirs.first, buffers_.of(peer).data(),
-                            static_cast<std::size_t>(theirs.count) * sizeof(float));
+                            static_cast<std::size_t>(theirs.count) * sizeof(T));
         }
     }
 
     CommunicatorRef comm_;
     CollectiveBuffers buffers_;
-    Buffer<float> sum_;
-    std::span<float> values_;
+    Buffer<T> sum_;
+    std::span<T> values_;
     Part host_part_{0, 0};
     Ticket ticket_;
     bool started_ = false;
 };
+/// Sums of floats.
+using TreeAllReduce = BasicTreeAllReduce<float>;
 
-/// What one TreeAllReduce of `elements` floats moves. Not collective: a pure function, the same on all ranks.
-[[nodiscard]] inline TrafficMatrix predict_all_reduce(const Topology& topology, std::int64_t elements) {
+/// What one BasicTreeAllReduce<T> of `elements` elements moves. Not collective: a pure function, the same on all ranks.
+template <class T = float>
+[[nodiscard]] TrafficMatrix predict_all_reduce(const Topology& topology, std::int64_t elements) {
     TrafficMatrix moved{topology};
     const auto first = [](std::int64_t count, int index, int members) { return count * index / members; };
     const auto send = [&](int from, int to, std::int64_t count) {
-        moved.at(from, to) +=
-            {.payload = count * static_cast<std::int64_t>(sizeof(float)), .control = 0, .messages = 1};
+        moved.at(from, to) += {.payload = count * static_cast<std::int64_t>(sizeof(T)), .control = 0, .messages = 1};
     };
     const int hosts = topology.hosts;
     const int locals = topology.ranks_per_host;

@@ -19,6 +19,7 @@
 #include "shardwise/dense/interaction.hpp"
 #include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/parameter.hpp"
+#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// The dense part of DLRM: bottom MLP, pairwise dots with the embeddings, top MLP.
@@ -27,12 +28,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Shapes of a DLRM.
 struct DlrmConfig {
-    std::int64_t dense_features = 0;   ///< inputs of the bottom MLP
-    std::int64_t dimension = 0;        ///< D, elements of an embedding
-    std::int64_t features = 0;         ///< F, embeddings a sample
-    std::vector<std::int64_t> bottom;  ///< outputs of each layer of the bottom MLP; the last is D
-    std::vector<std::int64_t> top;     ///< outputs of each layer of the top MLP; the last is 1
-    std::uint64_t seed = 0;            ///< of the initial values
+    std::int64_t dense_features = 0;                    ///< inputs of the bottom MLP
+    std::int64_t dimension = 0;                         ///< D, elements of an embedding
+    std::int64_t features = 0;                          ///< F, embeddings a sample
+    std::vector<std::int64_t> bottom;                   ///< outputs of each layer of the bottom MLP; the last is D
+    std::vector<std::int64_t> top;                      ///< outputs of each layer of the top MLP; the last is 1
+    std::uint64_t seed = 0;                             ///< of the initial values
+    DensePrecision precision = DensePrecision::single;  ///< of sums of products, and of gradients
 
     /// Checks the shapes. \throws BadInput with a sentence that names the number and the remedy
     void validate() const {
@@ -69,7 +71,7 @@ struct DlrmConfig {
 ///     loss += binary_cross_entropy(logits, labels, global_samples, gradient);
 ///     auto to_embeddings = model.backward_top(gradient);  // goes back to the embedding layer
 ///     model.backward_bottom();                            // while those gradients are on their way
-///     // add model.parameters().gradients() over ranks, then
+///     // add model.parameters().gradients() over ranks (with wide precision: wide_gradients(), then round), then
 ///     optimizer.step(model.parameters().values(), model.parameters().gradients(), learning_rate);
 ///
 /// Nothing here is collective. A rank may have no samples: its gradients are then zero. Work buffers grow when a batch
@@ -83,14 +85,15 @@ class DlrmDense {
         : config_{validated(std::move(config))},
           parameters_{memory.tables()},
           interaction_{config_.dimension, config_.features, memory.work()},
-          bottom_{parameters_, "bottom", widths(config_.dense_features, config_.bottom), memory.work()},
-          top_{parameters_, "top", widths(interaction_.outputs(), config_.top), memory.work()},
+          bottom_{parameters_, "bottom", widths(config_.dense_features, config_.bottom), memory.work(),
+                  config_.precision},
+          top_{parameters_, "top", widths(interaction_.outputs(), config_.top), memory.work(), config_.precision},
           meeting_{memory.work()},
           meeting_gradient_{memory.work()},
           dense_gradient_{memory.work()},
           embedding_gradient_{memory.work()} {
         single_threaded_blas();
-        parameters_.allocate();
+        parameters_.allocate(config_.precision);
         bottom_.initialize(config_.seed);
         top_.initialize(config_.seed);
     }

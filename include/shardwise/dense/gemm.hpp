@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <cblas.h>
 
@@ -12,7 +13,7 @@
 #include "shardwise/core/matrix.hpp"
 
 /// \file
-/// Single-precision matrix products, by OpenBLAS on the calling thread.
+/// Matrix products, by OpenBLAS on the calling thread.
 ///
 /// None is collective, none allocates. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
 /// The bits of a product are a function of its shapes, strides and values: operands at other addresses give the same.
@@ -30,29 +31,39 @@ inline void single_threaded_blas() {
 
 namespace detail {
 
-inline bool fits_blas(MatrixView<const float> x) {
+template <class T>
+bool fits_blas(MatrixView<const T> x) {
     constexpr std::int64_t most = std::numeric_limits<blasint>::max();
     return x.rows() >= 0 && x.columns() >= 0 && x.rows() <= most && x.stride() >= x.columns() && x.stride() <= most;
 }
 
-inline void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const float> a, MatrixView<const float> b,
-                 MatrixView<float> c) {
+/// T is float or double.
+template <class T>
+void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a, MatrixView<const T> b,
+          MatrixView<T> c) {
     const bool a_flipped = a_form == CblasTrans;
     [[maybe_unused]] const bool b_flipped = b_form == CblasTrans;
     const std::int64_t inner = a_flipped ? a.rows() : a.columns();
-    SHARDWISE_ASSERT(fits_blas(a) && fits_blas(b) && fits_blas(c));
+    SHARDWISE_ASSERT(fits_blas(a) && fits_blas(b) && fits_blas(MatrixView<const T>{c}));
     SHARDWISE_ASSERT((a_flipped ? a.columns() : a.rows()) == c.rows());
     SHARDWISE_ASSERT((b_flipped ? b.columns() : b.rows()) == inner);
     SHARDWISE_ASSERT((b_flipped ? b.rows() : b.columns()) == c.columns());
     if (c.rows() == 0 || c.columns() == 0) return;
     if (inner == 0) {
         for (std::int64_t i = 0; i < c.rows(); ++i)
-            std::fill_n(c.row(i), c.columns(), 0.0F);
+            std::fill_n(c.row(i), c.columns(), T{0});
         return;
     }
     const auto number = [](std::int64_t n) { return static_cast<blasint>(n); };
-    cblas_sgemm(CblasRowMajor, a_form, b_form, number(c.rows()), number(c.columns()), number(inner), 1.0F, a.data(),
-                number(a.stride()), b.data(), number(b.stride()), 0.0F, c.data(), number(c.stride()));
+    const auto product = [] {
+        if constexpr (std::is_same_v<T, float>) {
+            return &cblas_sgemm;
+        } else {
+            return &cblas_dgemm;
+        }
+    }();
+    product(CblasRowMajor, a_form, b_form, number(c.rows()), number(c.columns()), number(inner), T{1}, a.data(),
+            number(a.stride()), b.data(), number(b.stride()), T{0}, c.data(), number(c.stride()));
 }
 
 }  // namespace detail
@@ -60,19 +71,19 @@ inline void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<cons
 /// c = a b.
 /// \param a  (m, k) \param b  (k, n) \param c  (m, n), overlaps neither
 inline void gemm_nn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
-    detail::gemm(CblasNoTrans, CblasNoTrans, a, b, c);
+    detail::gemm<float>(CblasNoTrans, CblasNoTrans, a, b, c);
 }
 
 /// c = a b^T.
 /// \param a  (m, k) \param b  (n, k) \param c  (m, n), overlaps neither
 inline void gemm_nt(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
-    detail::gemm(CblasNoTrans, CblasTrans, a, b, c);
+    detail::gemm<float>(CblasNoTrans, CblasTrans, a, b, c);
 }
 
 /// c = a^T b.
 /// \param a  (k, m) \param b  (k, n) \param c  (m, n), overlaps neither
 inline void gemm_tn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {
-    detail::gemm(CblasTrans, CblasNoTrans, a, b, c);
+    detail::gemm<float>(CblasTrans, CblasNoTrans, a, b, c);
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

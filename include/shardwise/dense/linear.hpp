@@ -12,6 +12,7 @@
 #include "shardwise/dense/gemm.hpp"
 #include "shardwise/dense/initialization.hpp"
 #include "shardwise/dense/parameter.hpp"
+#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// An affine map, with the activation that follows it.
@@ -47,19 +48,45 @@ class Linear {
 
     /// y = Activation(x W^T + b). Not collective; 2 * samples * inputs * outputs flops.
     /// \param x  (samples, inputs) \param y  (samples, outputs), does not overlap x
+    /// \param wide  sums products in double; null: in single precision
     template <class Activation = Identity>
-    void forward(MatrixView<const float> x, MatrixView<float> y) const {
-        gemm_nt(x, weight_->value, y);
+    void forward(MatrixView<const float> x, MatrixView<float> y, WideProducts* wide = nullptr) const {
+        if (wide != nullptr) {
+            wide->nt(x, weight_->value, y);
+        } else {
+            gemm_nt(x, weight_->value, y);
+        }
         activate<Activation>(y, bias_->value.data());
     }
 
     /// Overwrites the gradients of weight and bias, given the gradient with respect to z = x W^T + b.
     /// A bias gradient is summed in the order of the samples, from +0. Not collective; as many flops as forward.
     /// \param x  (samples, inputs), as in forward \param dz  (samples, outputs)
-    void backward(MatrixView<const float> x, MatrixView<const float> dz) const {
-        gemm_tn(dz, x, weight_->gradient);
-        float* sum = bias_->gradient.data();
-        std::fill_n(sum, outputs(), 0.0F);
+    /// \param wide  overwrites the wide gradients instead, of a set that has some
+    void backward(MatrixView<const float> x, MatrixView<const float> dz, WideProducts* wide = nullptr) const {
+        if (wide != nullptr) {
+            wide->tn(dz, x, weight_->wide_gradient);
+            sum_samples(dz, bias_->wide_gradient.data());
+        } else {
+            gemm_tn(dz, x, weight_->gradient);
+            sum_samples(dz, bias_->gradient.data());
+        }
+    }
+
+    /// The gradient with respect to x, dx = dz W. Not collective; as many flops as forward.
+    /// \param dz  (samples, outputs) \param dx  (samples, inputs), does not overlap dz
+    void backward_input(MatrixView<const float> dz, MatrixView<float> dx, WideProducts* wide = nullptr) const {
+        if (wide != nullptr) {
+            wide->nn(dz, weight_->value, dx);
+        } else {
+            gemm_nn(dz, weight_->value, dx);
+        }
+    }
+
+  private:
+    template <class T>
+    void sum_samples(MatrixView<const float> dz, T* sum) const {
+        std::fill_n(sum, outputs(), T{0});
         for (std::int64_t i = 0; i < dz.rows(); ++i) {
             const float* row = dz.row(i);
             for (std::int64_t j = 0; j < outputs(); ++j)
@@ -67,11 +94,6 @@ class Linear {
         }
     }
 
-    /// The gradient with respect to x, dx = dz W. Not collective; as many flops as forward.
-    /// \param dz  (samples, outputs) \param dx  (samples, inputs), does not overlap dz
-    void backward_input(MatrixView<const float> dz, MatrixView<float> dx) const { gemm_nn(dz, weight_->value, dx); }
-
-  private:
     const Parameter* weight_;
     const Parameter* bias_;
 };

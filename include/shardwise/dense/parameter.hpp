@@ -14,6 +14,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// The dense parameters of a model: named matrices in one span of values and one span of gradients.
@@ -26,8 +27,9 @@ struct Parameter {
     std::int64_t index = 0;  ///< position in its set
     std::int64_t rows = 0;
     std::int64_t columns = 0;
-    MatrixView<float> value;     ///< (rows, columns); empty until the set is allocated
-    MatrixView<float> gradient;  ///< (rows, columns); empty until the set is allocated
+    MatrixView<float> value;                ///< (rows, columns); empty until the set is allocated
+    MatrixView<float> gradient;             ///< (rows, columns); empty until the set is allocated
+    MatrixView<double> wide_gradient = {};  ///< (rows, columns); empty unless the set is allocated with wide gradients
 
     /// Number of elements.
     [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(rows * columns); }
@@ -47,7 +49,8 @@ struct Parameter {
 class ParameterSet {
   public:
     /// \param resource  where values and gradients live; a MemoryAccount's `tables()`
-    explicit ParameterSet(std::pmr::memory_resource& resource) : values_{resource}, gradients_{resource} {}
+    explicit ParameterSet(std::pmr::memory_resource& resource)
+        : values_{resource}, gradients_{resource}, wide_gradients_{resource} {}
 
     /// Adds a matrix of (rows, columns). Not collective; allocates no values yet.
     /// \throws BadInput when the set is allocated already, the name is taken, or a size is not positive
@@ -62,16 +65,21 @@ class ParameterSet {
             .name = std::move(name), .index = index, .rows = rows, .columns = columns, .value = {}, .gradient = {}});
     }
 
-    /// Makes room for all values and gradients, all zero. Two allocations of the padded size.
-    /// \throws BadInput when the set is allocated already
-    void allocate() {
+    /// Makes room for all values and gradients, all zero. Two allocations of the padded size, and with DensePrecision
+    /// wide a third for gradients in double. \throws BadInput when the set is allocated already
+    void allocate(DensePrecision precision = DensePrecision::single) {
         if (allocated_) throw BadInput{"the parameters are allocated twice: allocate once, after the last reserve"};
         std::size_t total = 0;
         for (const Parameter& parameter : parameters_)
             total += padded(parameter);
         float* value = values_.assign_zero(total).data();
         float* gradient = gradients_.assign_zero(total).data();
+        double* wide = precision == DensePrecision::wide ? wide_gradients_.assign_zero(total).data() : nullptr;
         for (Parameter& parameter : parameters_) {
+            if (wide != nullptr) {
+                parameter.wide_gradient = {wide, parameter.rows, parameter.columns};
+                wide += padded(parameter);
+            }
             parameter.value = {value, parameter.rows, parameter.columns};
             parameter.gradient = {gradient, parameter.rows, parameter.columns};
             value += padded(parameter);
@@ -86,6 +94,14 @@ class ParameterSet {
     /// Gradients of all parameters, at the same places: what ranks add up.
     [[nodiscard]] std::span<float> gradients() noexcept { return gradients_.span(); }
     [[nodiscard]] std::span<const float> gradients() const noexcept { return gradients_.span(); }
+
+    /// Gradients in double of all parameters, at the same places; empty in single precision.
+    [[nodiscard]] std::span<double> wide_gradients() noexcept { return wide_gradients_.span(); }
+    /// Rounds the wide gradients, summed over ranks, into gradients().
+    void round_gradients() {
+        for (std::size_t i = 0; i < wide_gradients_.size(); ++i)
+            gradients_[i] = static_cast<float>(wide_gradients_[i]);
+    }
 
     /// The parameters in the order of reservation.
     [[nodiscard]] auto begin() const noexcept { return parameters_.begin(); }
@@ -108,6 +124,7 @@ class ParameterSet {
     std::deque<Parameter> parameters_;  // layers keep references
     Buffer<float> values_;
     Buffer<float> gradients_;
+    Buffer<double> wide_gradients_;
     bool allocated_ = false;
 };
 
