@@ -1,0 +1,328 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+/// \file
+/// The fragments of docs/embedding.md and docs/checkpoints.md, each in a context in which it runs.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/support.hpp"
+#include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/shardwise.hpp"
+
+namespace docs {
+namespace {
+
+namespace sw = shardwise;
+
+const sw::Topology two_ranks{.hosts = 1, .ranks_per_host = 2};
+const std::vector<sw::TableConfig> tables{{.name = "user", .rows = 1000, .dim = 2},
+                                          {.name = "item", .rows = 5000, .dim = 4, .features = {"seen", "bought"}}};
+const std::vector<std::int32_t> ids{7, 3, 12, 40, 12, 40};
+const std::vector<std::int32_t> bags{1, 1, 2, 1, 0, 1};
+const sw::JaggedView<std::int32_t> picture{.samples = 2, .features = 3, .values = ids, .lengths = bags};
+
+std::vector<float> copy(const sw::MatrixView<const float>& matrix) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < matrix.rows(); ++i)
+        values.insert(values.end(), matrix.row(i), matrix.row(i) + matrix.columns());
+    return values;
+}
+
+TEST(Embedding, ALayerAndItsTables) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::Sum>, sw::Optimizer<sw::Adagrad>>;
+        Layer layer{comm,
+                    {{.name = "user", .rows = 1000, .dim = 2},
+                     {.name = "item", .rows = 5000, .dim = 4, .features = {"seen", "bought"}}},
+                    {.rule = {.epsilon = 1e-8F}, .learning_rate = {.base = 0.05F}, .seed = 7}};
+
+        EXPECT_EQ(layer.features(), (std::vector<std::string>{"user", "seen", "bought"}));
+        EXPECT_EQ(layer.width(), 2 + 4 + 4);
+        EXPECT_EQ(layer.forward(picture).columns(), layer.width());
+    });
+}
+
+TEST(Embedding, OneBatchInThreeForms) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+
+        const std::vector<std::int64_t> values{7, 3, 12, 40, 12, 40};
+        const std::vector<std::int32_t> lengths{1, 1, 2, 1, 0, 1};
+        const sw::JaggedView<std::int64_t> batch{.samples = 2, .features = 3, .values = values, .lengths = lengths};
+
+        const std::vector<std::int64_t> offsets{0, 1, 2, 4, 5, 5, 6};
+        const sw::JaggedView<std::int64_t> the_same{.samples = 2, .features = 3, .values = values, .offsets = offsets};
+
+        const sw::JaggedBatch<int> owning{
+            .samples = 2, .features = 3, .values = {7, 3, 12, 40, 12, 40}, .lengths = {1, 1, 2, 1, 0, 1}};
+
+        const std::vector<float> expected = copy(layer.forward(batch));
+        EXPECT_EQ(copy(layer.forward(the_same)), expected);
+        EXPECT_EQ(copy(layer.forward(owning.view())), expected);
+        EXPECT_EQ(expected[6], 0.0F) << "sample 0 bought nothing";
+        EXPECT_FLOAT_EQ(expected[2], expected[12] + expected[16]) << "items 12 and 40: in one bag, and each alone";
+    });
+}
+
+TEST(Embedding, Keys) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+
+        const std::vector<std::string> keys{"bought", "seen", "user"};  // any order; the output keeps the layer's
+        const std::vector<int> values{40, 12, 40, 12, 7, 3};
+        const std::vector<std::int32_t> lengths{0, 1, 2, 1, 1, 1};
+        const sw::JaggedView<int> batch{
+            .samples = 2, .features = 3, .values = values, .lengths = lengths, .keys = keys};
+
+        EXPECT_EQ(copy(layer.forward(batch)), copy(layer.forward(picture)));
+    });
+}
+
+TEST(Embedding, RanksChooseTheFormOfTheirBatches) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        const std::vector<float> expected = copy(layer.forward(picture));
+        const std::vector<std::int64_t> wide{ids.begin(), ids.end()};
+        const std::vector<std::int64_t> offsets{0, 1, 2, 4, 5, 5, 6};
+        const std::vector<float> weights(6, 1.0F);
+        const sw::JaggedView<std::int64_t> other{
+            .samples = 2, .features = 3, .values = wide, .offsets = offsets, .weights = weights};
+        EXPECT_EQ(copy(comm.rank() == 0 ? layer.forward(other) : layer.forward(picture)), expected);
+        const sw::JaggedView<std::int64_t> none{.samples = 0, .features = 3};
+        EXPECT_EQ((comm.rank() == 0 ? layer.forward(none) : layer.forward(picture)).rows(), 2 * comm.rank());
+    });
+}
+
+TEST(Embedding, PooledForwardAndBackward) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        const auto& batch = picture;
+
+        const sw::MatrixView<const float> output = layer.forward(batch);  // (2 samples, 2 + 4 + 4 columns)
+        const float seen = output(1, 2);                                  // sample 1, first column of feature 'seen'
+
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        layer.backward({gradient.data(), 2, 10});
+
+        EXPECT_EQ(output.rows(), 2);
+        EXPECT_EQ(output.columns(), 10);
+        EXPECT_LT(layer.forward(batch)(1, 2), seen);
+        EXPECT_EQ(layer.steps(), 1);
+    });
+}
+
+TEST(Embedding, Sequences) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const auto& batch = picture;
+
+        sw::EmbeddingLayer<sw::Pooling<sw::None>> layer{comm, tables};
+        const std::span<const sw::MatrixView<const float>> output = layer.forward(batch);
+        const float second = output[1](1, 0);  // feature 'seen', its second id (40), first column
+
+        const std::vector<float> user(2 * 2, 0.5F);
+        const std::vector<float> seen(3 * 4, 0.5F);
+        const std::vector<float> bought(1 * 4, 0.5F);
+        const std::vector<sw::MatrixView<const float>> gradient{
+            {user.data(), 2, 2}, {seen.data(), 3, 4}, {bought.data(), 1, 4}};
+        layer.backward(gradient);
+
+        ASSERT_EQ(output.size(), 3U);
+        for (std::size_t f = 0; f < 3; ++f) {
+            EXPECT_EQ(output[f].rows(), gradient[f].rows());
+            EXPECT_EQ(output[f].columns(), gradient[f].columns());
+        }
+        EXPECT_LT(layer.forward(batch)[1](1, 0), second);
+        EXPECT_EQ(layer.forward(batch)[1](1, 0), layer.forward(batch)[2](0, 0)) << "item 40, seen and bought";
+    });
+}
+
+TEST(Embedding, FlightsThatEnd) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        auto flight = layer.start(picture);
+        flight.poll();
+        EXPECT_EQ(layer.forward(flight).rows(), 2);
+        flight.end();  // nothing is learnt
+        EXPECT_FALSE(flight);
+        EXPECT_THROW(static_cast<void>(layer.forward(flight)), sw::BadInput);
+        EXPECT_EQ(layer.steps(), 0);
+        EXPECT_EQ(layer.forward(picture).rows(), 2);
+    });
+}
+
+TEST(Embedding, Validate) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        int skipped = 0;
+        std::string said;
+        for (const int last : {40, 5000}) {
+            std::vector<std::int32_t> values = ids;
+            if (comm.rank() == 1) values.back() = last;
+            const sw::JaggedView<std::int32_t> batch{.samples = 2, .features = 3, .values = values, .lengths = bags};
+            const auto report = [&](const std::string& what) { said = what; };
+
+            try {
+                layer.validate(batch);  // on all ranks
+            } catch (const sw::BadInput& error) {
+                report(error.what());  // on all ranks
+                ++skipped;
+                continue;
+            }
+
+            EXPECT_EQ(layer.forward(batch).rows(), 2);
+        }
+        EXPECT_EQ(skipped, 1);
+        EXPECT_EQ(said,
+                  "rank 1: feature 'bought', sample 1: id 5000 is not a row of table 'item'; its rows are 0 to 4999");
+    });
+}
+
+TEST(Embedding, AWrongGradientChangesNothing) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        const std::vector<float> before = copy(layer.forward(picture));
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        EXPECT_THROW(layer.backward({gradient.data(), comm.rank() == 0 ? 2 : 1, 10}), sw::BadInput);
+        EXPECT_EQ(layer.steps(), 0);
+        EXPECT_EQ(copy(layer.forward(picture)), before);
+    });
+}
+
+TEST(Embedding, PredictedCostAndMemory) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::MemoryAccount memory;
+        sw::EmbeddingLayer<> layer{comm, tables, {.memory = &memory}};
+        const std::vector<sw::JaggedBatch<int>> all{
+            {.samples = 2, .features = 3, .values = {7, 3, 12, 40, 12, 40}, .lengths = {1, 1, 2, 1, 0, 1}},
+            {.samples = 1, .features = 3, .values = {8, 13, 41}}};
+
+        std::vector<sw::JaggedView<int>> views;  // (rank)
+        for (const sw::JaggedBatch<int>& batch : all)
+            views.push_back(batch.view());
+
+        sw::MemoryTally tally;
+        const sw::LayerCost cost = layer.predict_cost(views, &tally);
+        const std::int64_t sent = cost.forward.at(0, 1).payload + cost.backward.at(0, 1).payload;
+        const std::int64_t held = layer.predict_static_bytes(comm.rank()) + tally.bytes();
+
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        const std::int64_t samples = comm.rank() == 0 ? 2 : 1;
+        EXPECT_EQ(layer.forward(views[static_cast<std::size_t>(comm.rank())]).rows(), samples);
+        layer.backward({gradient.data(), samples, 10});
+        EXPECT_GT(sent, 0);
+        EXPECT_EQ(memory.static_bytes() + memory.dynamic_bytes(), held);
+    });
+}
+
+TEST(Embedding, Options) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::MemoryAccount memory;
+        sw::Tracer tracer;
+        using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
+        const Layer::Options options{.rule = {.beta2 = 0.99F},
+                                     .learning_rate = {.base = 0.001F, .warmup = 100},
+                                     .seed = 7,
+                                     .memory = &memory,
+                                     .tracer = &tracer};
+        Layer layer{comm, tables, options};
+        EXPECT_EQ(memory.static_bytes(), layer.predict_static_bytes(comm.rank()));
+        static_assert(std::is_same_v<Layer::Options, sw::LayerOptions<sw::Adam>>);
+    });
+}
+
+TEST(Checkpoints, ALayerAlone) {
+    const checkpoint_test::TemporaryFile file{"docs_layer.safetensors"};
+    const std::string path = file.path();
+    std::vector<float> expected;
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Sharding<sw::Row>> layer{comm, tables};
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        static_cast<void>(layer.forward(picture));
+        layer.backward({gradient.data(), 2, 10});
+
+        sw::save_layer(comm, path, layer);  // on all ranks
+
+        const std::vector<float> rows = copy(layer.forward(picture));
+        if (comm.rank() == 0) expected = rows;
+    });
+    sw::ThreadWorld{sw::Topology{.hosts = 1, .ranks_per_host = 3}}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Sharding<sw::Table>> layer{comm, tables};  // other ranks, another sharding
+        sw::load_layer(comm, path, layer);
+
+        EXPECT_EQ(layer.steps(), 1);
+        const std::vector<float> rows = copy(layer.forward(picture));
+        for (const std::size_t single : {0, 1, 10, 11, 12, 16})  // bags of one id: no sum that could round
+            EXPECT_EQ(rows[single], expected[single]);
+    });
+}
+
+TEST(Checkpoints, AWholeModel) {
+    const checkpoint_test::TemporaryFile file{"docs_model.safetensors"};
+    const std::string path = file.path();
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        std::vector<float> weight(30, 0.25F);
+        std::int64_t seen = 4096;
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        static_cast<void>(layer.forward(picture));
+        layer.backward({gradient.data(), 2, 10});
+
+        sw::Checkpoint all{.layer = sw::shards_of(layer),
+                           .dense = {{.name = "top.weight", .shape = {3, 10}, .values = weight}},
+                           .numbers = {{"samples", seen}}};
+        sw::save_checkpoint(comm, path, all);
+
+        weight.assign(30, 0.0F);
+        all.numbers.at("samples") = 0;
+        layer.backward(layer.forward(picture));
+        EXPECT_EQ(layer.steps(), 2);
+
+        sw::load_checkpoint(comm, path, all);  // fills the layer, `weight`, and the numbers that stand in `all`
+        seen = all.numbers.at("samples");
+
+        EXPECT_EQ(weight, std::vector<float>(30, 0.25F));
+        EXPECT_EQ(seen, 4096);
+        EXPECT_EQ(layer.steps(), 1);
+    });
+    const sw::SafetensorsReader reader{path};
+    std::vector<std::string> names;
+    for (const auto& [name, info] : reader.tensors())
+        names.push_back(name + " " + sw::shape_text(info.shape));
+    EXPECT_EQ(names, (std::vector<std::string>{"samples ()", "steps ()", "tables/item/row_state.0 (5000,)",
+                                               "tables/item/weight (5000, 4)", "tables/user/row_state.0 (1000,)",
+                                               "tables/user/weight (1000, 2)", "top.weight (3, 10)"}));
+    EXPECT_EQ(reader.metadata().at("optimizer"), "rowwise_adagrad");
+}
+
+TEST(Checkpoints, AnotherOptimizerIsRefused) {
+    const checkpoint_test::TemporaryFile file{"docs_optimizer.safetensors"};
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        sw::save_layer(comm, file.path(), layer);
+        sw::EmbeddingLayer<sw::Optimizer<sw::Adam>> other{comm, tables};
+        EXPECT_THROW(sw::load_layer(comm, file.path(), other), sw::BadInput);
+    });
+}
+
+}  // namespace
+}  // namespace docs
