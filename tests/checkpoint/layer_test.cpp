@@ -192,11 +192,13 @@ TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
     };
     refuse("cannot be read", tables);
     with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
-        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+        sw::LayerShards without_steps = layer;
+        without_steps.layer = nullptr;
+        sw::save_checkpoint(comm, file.path(), {.layer = without_steps, .dense = {}, .numbers = {}});
     });
     refuse("has no tensor 'steps'", tables);
     with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
-        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {{"steps", 0}}});
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
     });
     auto others = tables;
     others[2].rows = 51;
@@ -204,7 +206,7 @@ TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
     others[2].name = "d";
     refuse("has no tensor 'tables/d/weight'", others);
     with_layer<sw::Optimizer<sw::Adam>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
-        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {{"steps", 0}}});
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
     });
     refuse("holds the state of optimizer 'adam', and this layer has 'adagrad'", tables);
     const std::string whole = file.read();

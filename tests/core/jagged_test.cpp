@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,8 @@ const std::vector<std::int64_t> short_offsets{0, 2, 2, 3, 4, 5};
 const std::vector<std::int64_t> late_offsets{1, 2, 2, 3, 4, 5, 5};
 const std::vector<std::int64_t> backward_offsets{0, 2, 1, 3, 4, 5, 5};
 const std::vector<std::int64_t> far_offsets{0, 2, 2, 3, 4, 5, 6};
+const std::vector<std::int64_t> overflowing_offsets{
+    0, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min() + 1, 3, 4, 5, 5};
 const std::vector<float> few_weights{1, 2};
 const std::vector<std::string> one_key{"user"};
 
@@ -130,6 +133,12 @@ const std::vector<Flaw> flaws{
          b.keys = {};
      },
      "feature 1, sample 1: a length of -1"},
+    {"OverflowingOffsets",
+     [](auto& b) {
+         b.lengths = {};
+         b.offsets = overflowing_offsets;
+     },
+     "feature 'user', sample 1: offsets run backwards, from 9223372036854775807 to -9223372036854775807"},
     {"BackwardOffsets",
      [](auto& b) {
          b.lengths = {};

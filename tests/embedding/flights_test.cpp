@@ -11,7 +11,10 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
 
 /// \file
 /// Handles of flights: what becomes of them when batches are wrong, and when they move.
@@ -123,10 +126,12 @@ TEST(Flights, RanksWithDifferentLayersAreToldSo) {
         return std::string{};
     };
     const std::string expected =
-        "runs another layer: give every rank the same policies, tables, seed and learning rate";
+        "runs another layer: give every rank the same policies, tables, options and number of steps";
     EXPECT_EQ(message([](sw::TableConfig&, Layer::Options&) {}), "");
     EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.rows = 11; }).find(expected), std::string::npos);
     EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.dim = 5; }).find(expected), std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.rule.epsilon = 1e-3F; }).find(expected),
+              std::string::npos);
     EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.seed = 2; }).find(expected), std::string::npos);
     EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.learning_rate.base = 0.5F; }).find(expected),
               std::string::npos);
@@ -169,12 +174,91 @@ struct Short : sw::Row {
     }
 };
 
+/// Cuts columns that overlap.
+struct Overlapping : sw::Col {
+    static constexpr const char* name = "overlapping";
+    static constexpr sw::Columns columns(int, const sw::TableShape& table) noexcept {
+        return {.first = 0, .count = table.dim / table.shards};
+    }
+};
+/// Numbers the rows of a whole table backwards.
+template <class Base>
+struct Backwards : Base {
+    static constexpr const char* name = "backwards";
+    static constexpr sw::RowPlace place(std::int64_t row, const sw::TableShape& t) noexcept {
+        return {.shard = 0, .local = t.rows - 1 - row};
+    }
+    static constexpr std::int64_t row(const sw::RowPlace& place, const sw::TableShape& t) noexcept {
+        return t.rows - 1 - place.local;
+    }
+};
+
+TEST(Placement, RowsOfWholeTablesLieWhereThePolicySays) {
+    sw::ThreadWorld world{sw::Topology{1, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const auto learnt = [&](auto& layer) {
+            std::vector<float> all;
+            for (const std::int64_t id : {3, 7, 3}) {
+                const auto batch = batch_of(id + comm.rank());
+                const auto out = layer.forward(batch.view());
+                all.insert(all.end(), out.data(), out.data() + 3);
+                layer.backward(out);
+            }
+            return all;
+        };
+        const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 3}};
+        sw::EmbeddingLayer<sw::Sharding<sw::Table>> expected{comm, tables};
+        sw::EmbeddingLayer<sw::Sharding<Backwards<sw::Table>>> table{comm, tables};
+        sw::EmbeddingLayer<sw::Sharding<Backwards<sw::DP>>> replicated{comm, tables};
+        const auto numbers = learnt(expected);
+        EXPECT_EQ(learnt(table), numbers);
+        EXPECT_EQ(learnt(replicated), numbers);
+    });
+}
+
+TEST(Flights, StepsAreCounted) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        layer.set_steps(7);
+        EXPECT_THROW(layer.set_steps(-1), sw::BadInput);
+        EXPECT_THROW(layer.set_steps(std::numeric_limits<std::int64_t>::max()), sw::BadInput);
+        EXPECT_EQ(layer.steps(), 7);
+    });
+    sw::ThreadWorld two{sw::Topology{1, 2}};
+    EXPECT_THROW(two.run([&](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        layer.set_steps(comm.rank());
+        learn(layer, layer.start(batch_of(1).view()));
+    }),
+                 sw::Mismatch);
+    EXPECT_THROW(two.run([](sw::ThreadCommunicator&) {}), sw::PeerFailed);  // a world that failed is not run again
+}
+
+TEST(Flights, GradientsOfOtherShapesAreRefused) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Pooling<sw::None>> layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+        auto flight = layer.start(batch_of(1).view());
+        const auto output = layer.forward(flight);
+        const std::vector<sw::MatrixView<const float>> twice{output[0], output[0]};
+        EXPECT_THROW(layer.backward(std::move(flight), twice), sw::BadInput);
+        EXPECT_EQ(layer.steps(), 0);
+        auto weighted = batch_of(1);
+        weighted.weights = {1.0F};
+        EXPECT_THROW(layer.validate(weighted.view()), sw::BadInput);
+        EXPECT_THROW(static_cast<void>(layer.predict_cost(std::vector{weighted.view()})), sw::BadInput);
+    });
+}
+
 TEST(Placement, PoliciesThatDoNotFitTheTableAreToldSo) {
     const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 3}};
     const sw::Topology t{1, 2};
     EXPECT_NO_THROW(static_cast<void>(sw::place_tables<sw::Row>(t, tables, {0})));
     EXPECT_THROW(static_cast<void>(sw::place_tables<Nowhere>(t, tables, {0})), sw::BadInput);
     EXPECT_THROW(static_cast<void>(sw::place_tables<Short>(t, tables, {0})), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::place_tables<Overlapping>(t, {{.name = "t", .rows = 10, .dim = 4}}, {0})),
+                 sw::BadInput);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 import gzip
 import json
 import math
+import os
 import random
 import struct
 
@@ -71,9 +72,15 @@ def bad_usage():
             (["--data"], "--data"),
             (["--test", "x"], "--test without --data"),
             (["--data", "/nonexistent"], "/nonexistent"),
+            (["--data", "x", "--bag", 5], "--bag has no effect with --data"),
+            (["--data", "x", "--zipf", 1], "--zipf has no effect with --data"),
+            (["--data", "x", "--samples", 9], "--samples has no effect with --data"),
+            (["--data", "x", "--test", "y", "--test-samples", 0], "--test-samples has no effect with --data"),
             (["--load", "/nonexistent"], "/nonexistent: cannot be read"),
             (["--json", "/nonexistent/report"], "/nonexistent/report: cannot be written"),
             (["--save", "/nonexistent/model"], "/nonexistent/model: cannot be written"),
+            (["--trace", "."], ".: cannot be written"),
+            (["--save", "/dev/null"], "/dev/null: cannot be replaced"),
             (["--frobnicate"], "frobnicate")]:
         error = run(*arguments, status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
@@ -226,6 +233,71 @@ def checkpoint():
     run(*common, "--load", "junk", status=2, says=["junk: "])
 
 
+def goes_on():
+    """A run that goes on from a checkpoint says from where, and says so when there is nothing left to learn."""
+    common = ["--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512, "--samples", 320]  # 10 steps an epoch
+    run(*common, "--save", "model")
+    with open("model", "rb") as file:
+        before = file.read()
+    on = [*common, "--load", "model", "--save", "model"]
+    for arguments, texts in [
+            (["--steps", 4], ["model holds 10 steps", "--steps 4", "nothing is left to train; give --steps 11 or more"]),
+            (["--steps", 10, "--epochs", 2], ["give --steps 11 or more"]),
+            ([], ["model has learnt from 320 samples in 10 steps, and --epochs 1 has 320", "give --epochs 2 or more"]),
+            (["--steps", 15], ["give --epochs 2 or more"]),
+            (["--samples", 100, "--epochs", 2], ["--epochs 2 has 200", "give --epochs 4 or more"])]:
+        error = run(*on, *arguments, status=2, says=texts)
+        assert error.count("nothing is left to train") == 1, error
+    with open("model", "rb") as file:
+        assert file.read() == before
+    run(*on, "--steps", 0, says=["loaded step 10 of model: --steps 0 trains nothing", "model: the model after step 10\n"])
+    run(*on, "--epochs", 0, says=["loaded step 10 of model: --epochs 0 trains nothing"])
+    with open("model", "rb") as file:
+        assert file.read() == before
+    r = report(*on, "--epochs", 2, says=["continuing from step 10 of model", "model: the model after epoch 2, step 20\n"])
+    assert r["first_step"] == 10 and len(r["losses"]) == 10
+    assert r["saved"] == {"file": "model", "epoch": 2, "steps": 20}
+
+
+def outputs():
+    """A run that fails makes no file and harms none; what is saved is the last epoch, and the report says so."""
+    made = ["--save", "model", "--json", "json", "--trace", "trace"]
+    write("bad.tsv", click_lines(70, 1) + "1\t2\n")
+    write("good.tsv", click_lines(70, 1))
+    failures = [(["--sharding", "rows"], 2), (["--data", "bad.tsv"], 2), (["--data", "good.tsv", "--test", "bad.tsv"], 2),
+                (["--deadline", 0.0001], 3), (["--load", "/nonexistent"], 2)]
+    for arguments, status in failures:
+        run(*arguments, *made, status=status)
+        assert sorted(os.listdir()) == ["bad.tsv", "good.tsv"], os.listdir()
+    for name in made[1::2]:
+        write(name, "precious")
+    for arguments, status in failures:
+        run(*arguments, *made, status=status)
+        for name in made[1::2]:
+            with open(name, encoding="ascii") as file:
+                assert file.read() == "precious", name
+    assert sorted(os.listdir()) == ["bad.tsv", "good.tsv", "json", "model", "trace"], os.listdir()
+
+    write("train.tsv", click_lines(200, 1))
+    write("test.tsv", click_lines(600, 2))
+    learn = ["--data", "train.tsv", "--test", "test.tsv", "--batch", 5, "--rows", 100, "--learning-rate", 0.1]
+    r = report(*learn, "--epochs", 8, "--save", "model")
+    last, best = r["epochs"][-1], r["best_epoch"]
+    assert best < 8 and r["auc"] > last["auc"], "the last epoch is the best: the test is vacuous"
+    assert r["saved"] == {"file": "model", "epoch": 8, "steps": 80}
+    line = f"model: the model after epoch 8, step 80 (test AUC {last['auc']:.5f}); the best was epoch {best}\n"
+    run(*learn, "--epochs", 8, "--save", "model", says=[line])
+    assert report(*learn, "--load", "model", "--steps", 0)["auc"] == last["auc"]
+    assert report(*learn, "--epochs", 1)["saved"] is None
+
+
+def progress():
+    for lines, batch, last in ((1, 32, "step 1 of 1 (100 %)"), (70, 32, "step 1 of 1 (100 %)"), (9, 2, "step 2 of 2 (100 %)")):
+        write("few.tsv", click_lines(lines, 1))
+        run("--data", "few.tsv", "--batch", batch, says=[last])
+    run("--data", "few.tsv", "--batch", 2, "--epochs", 2, "--steps", 50, says=["step 4 of 4 (100 %)"])
+
+
 def report_():
     r = report("--steps", 30, "--sharding", "col", "--bag", 2)
     for key in "config samples_per_second loss auc ne bytes memory time losses epochs best_epoch".split():
@@ -302,8 +374,13 @@ def mpi_errors():
     error = run("--data", "bad.tsv", "--batch", 8, status=2, ranks=4)
     assert error.count("bad.tsv, line 71") == 1, error
     run("--help", ranks=2)
+    run(*SMALL, "--save", "model", ranks=2)
+    for arguments in (["--steps", 12], ["--samples", 192, "--steps", 13]):
+        error = run(*SMALL, "--load", "model", "--json", "report.json", *arguments, status=2, ranks=2)
+        assert error.count("nothing is left to train") == 1, error
+    assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
 main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "report": report_, "files": files,
-      "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
+      "sample_order": sample_order, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
+      "progress": progress, "report": report_, "files": files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -24,7 +24,8 @@
 /// A model in one safetensors file, whatever its sharding and the number of ranks: every table reassembled.
 ///
 /// Tensors: `tables/<name>/weight` (rows, dim); the optimizer's state `tables/<name>/element_state.<i>` (rows, dim) and
-/// `tables/<name>/row_state.<i>` (rows,); dense tensors under their own names; numbers, such as steps, as I64 of shape
+/// `tables/<name>/row_state.<i>` (rows,); dense tensors under their own names; `steps` and other numbers as I64 of
+/// shape
 /// (). The metadata `optimizer` names the rule. Rank 0 reads and writes; tables pass through it in chunks of rows.
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -163,9 +164,12 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
     return values;
 }
 
+inline constexpr const char* steps_name = "steps";
+
 inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint) {
     writer.metadata("format", "shardwise 1");
     writer.metadata("optimizer", checkpoint.layer.optimizer);
+    if (checkpoint.layer.layer != nullptr) writer.declare(steps_name, TensorType::i64, {});
     for (const auto& [name, value] : checkpoint.numbers)
         writer.declare(name, TensorType::i64, {});
     for (const DenseTensor& tensor : checkpoint.dense)
@@ -195,6 +199,10 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
         writer = std::make_unique<SafetensorsWriter>(path);
         detail::declare_all(*writer, checkpoint);
         writer->begin();
+        if (checkpoint.layer.layer != nullptr) {
+            const std::int64_t steps = checkpoint.layer.layer->steps();
+            writer->append(std::span<const std::int64_t>{&steps, 1});
+        }
         for (const auto& [name, value] : checkpoint.numbers)
             writer->append(std::span<const std::int64_t>{&value, 1});
         for (const DenseTensor& tensor : checkpoint.dense)
@@ -246,6 +254,8 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
             if (rule != reader->metadata().end() && rule->second != checkpoint.layer.optimizer)
                 throw BadInput{path + ": holds the state of optimizer '" + rule->second + "', and this layer has '" +
                                checkpoint.layer.optimizer + "'"};
+            if (checkpoint.layer.layer != nullptr)
+                static_cast<void>(reader->require(detail::steps_name, TensorType::i64, {}));
             for (const auto& [name, value] : checkpoint.numbers)
                 static_cast<void>(reader->require(name, TensorType::i64, {}));
             for (const DenseTensor& tensor : checkpoint.dense)
@@ -273,6 +283,11 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
         if (failed != 0) agree_on_input(comm, wrong);
         broadcast(comm, 0, to);
     };
+    if (checkpoint.layer.layer != nullptr) {
+        std::int64_t steps = 0;
+        read(detail::steps_name, 0, std::span{&steps, 1});
+        checkpoint.layer.layer->set_steps(steps);
+    }
     for (auto& [name, value] : checkpoint.numbers)
         read(name, 0, std::span{&value, 1});
     for (const DenseTensor& tensor : checkpoint.dense)
@@ -300,15 +315,14 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
     }
 }
 
-/// Writes a layer alone: its tables, and `steps`. Collective; see save_checkpoint.
+/// Writes a layer alone: its tables, its optimizer's state and its steps. Collective; see save_checkpoint.
 inline void save_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
-    save_checkpoint(comm, path, {.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", layer.steps()}}});
+    save_checkpoint(comm, path, {.layer = shards_of(layer), .dense = {}, .numbers = {}});
 }
 /// Reads a layer alone. Collective; see load_checkpoint.
 inline void load_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
-    Checkpoint checkpoint{.layer = shards_of(layer), .dense = {}, .numbers = {{"steps", 0}}};
+    Checkpoint checkpoint{.layer = shards_of(layer), .dense = {}, .numbers = {}};
     load_checkpoint(comm, path, checkpoint);
-    layer.set_steps(checkpoint.numbers.at("steps"));
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

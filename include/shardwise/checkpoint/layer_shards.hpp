@@ -28,6 +28,7 @@ struct LayerShards {
     int element_slots = 0;
     int row_slots = 0;
     std::vector<TableShard> shards;
+    LayerBase* layer = nullptr;  ///< whose training steps belong to the checkpoint; null: none do
 };
 
 /// The shards of `layer`. Not collective. Valid as long as the layer.
@@ -36,7 +37,8 @@ struct LayerShards {
                     .optimizer = layer.optimizer(),
                     .element_slots = layer.element_slots(),
                     .row_slots = layer.row_slots(),
-                    .shards = {}};
+                    .shards = {},
+                    .layer = &layer};
     layer.for_each_shard([&](const ShardView& view, const ShardRowNumbers& rows) {
         all.shards.push_back({view, rows});
     });

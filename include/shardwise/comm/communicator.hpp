@@ -36,6 +36,11 @@ struct Label {
     return "step '" + std::string{label.step} + "' of flight " + std::to_string(label.flight);
 }
 
+/// The same, and the place in the source from which it is called.
+[[nodiscard]] inline std::string describe_with_place(const Label& label) {
+    return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
+}
+
 /// A message that leaves. `bytes` stays valid and unchanged until the flush is complete.
 struct OutMessage {
     int to = 0;

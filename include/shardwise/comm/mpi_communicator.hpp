@@ -75,13 +75,14 @@ class MpiCommunicator {
         flush.pending = static_cast<std::int64_t>(out.size() + in.size());
         flush.live = true;
         ++outstanding_;
+        const std::uint64_t mark = detail::MpiMessages::mark(label);
         for (const InMessage& message : in) {
             SHARDWISE_ASSERT(message.from != rank_ && message.into != nullptr);
-            messages_.expect(index, message);
+            messages_.expect(index, mark, message);
         }
         for (const OutMessage& message : out) {
             SHARDWISE_ASSERT(message.to != rank_);
-            messages_.send(index, message.to, message.bytes);
+            messages_.send(index, mark, message.to, message.bytes);
         }
         return Ticket{std::uint64_t{flush.generation} << 32U | index};
     }
@@ -170,7 +171,15 @@ class MpiCommunicator {
     void complete(const detail::MpiMessage& message) {
         Flush& flush = flushes_[message.flush];
         --flush.pending;
-        if (broken_ || !message.wrong_size()) return;
+        if (broken_ || (!message.wrong_size() && !message.foreign)) return;
+        if (message.foreign) {
+            broken_ = std::make_exception_ptr(
+                Mismatch{name() + " is at " + describe_with_place(flush.label) + ", and rank " +
+                         std::to_string(message.peer) + " sent " + std::to_string(message.moved) +
+                         " bytes of another step: all ranks make the same calls in one order (CheckingCommunicator "
+                         "names both)"});
+            return;
+        }
         broken_ = std::make_exception_ptr(Mismatch{
             name() + " expects " + std::to_string(message.size) + " bytes from rank " + std::to_string(message.peer) +
             " at " + describe_with_place(flush.label) + ", but " + std::to_string(message.moved) + " bytes came"});
@@ -193,9 +202,6 @@ class MpiCommunicator {
     }
 
     [[nodiscard]] std::string name() const { return "rank " + std::to_string(rank_); }
-    [[nodiscard]] static std::string describe_with_place(const Label& label) {
-        return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
-    }
     [[noreturn]] void give_up(std::uint32_t index) const {
         std::vector<std::string> waits(flushes_.size());
         messages_.for_each([&](const detail::MpiMessage& message) {

@@ -8,12 +8,14 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "shardwise/comm/communicator.hpp"
 #include "shardwise/comm/mpi_environment.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
 
 /// \file
 /// Messages on their way over MPI: the part of MpiCommunicator that calls MPI.
@@ -43,6 +45,7 @@ struct MpiMessage {
     int tag = 0;
     bool moving = false;                // a chunk is with MPI
     bool ended = false;                 // the last chunk was handed to MPI
+    bool foreign = false;               // arriving: came under another tag, so it is of another step
     std::int64_t size = 0;              // to send, or expected
     std::int64_t moved = 0;             // bytes handed to MPI so far
     const std::byte* data = nullptr;    // leaving
@@ -56,9 +59,10 @@ struct MpiMessage {
 
 /// Moves messages by MPI_Isend, MPI_Iprobe and MPI_Irecv. Records are pooled.
 ///
-/// The tag is the number of the message on its ordered pair. Each peer has a queue of expected messages, of which only
-/// the oldest is probed for: MPI keeps the order of a pair. Only one thread receives on this communicator, so that what
-/// a probe saw is what the receive gets.
+/// The tag is the number of the message on its ordered pair and, where MPI has tags enough, a hash of its step and
+/// flight: what a rank in another call sends is known at once. Each peer has a queue of expected messages, of which
+/// only the oldest is probed for: MPI keeps the order of a pair. Only one thread receives on this communicator, so that
+/// what a probe saw is what the receive gets.
 class MpiMessages {
   public:
     MpiMessages(MPI_Comm comm, int ranks, std::int64_t chunk_bytes)
@@ -69,8 +73,12 @@ class MpiMessages {
         if (found != 0) tags_ = std::uint64_t{1} + static_cast<std::uint64_t>(*static_cast<int*>(bound));
     }
 
-    void send(std::uint32_t flush, int to, std::span<const std::byte> bytes) {
-        const std::uint32_t at = add(flush, to, peers_.at(static_cast<std::size_t>(to)).sent++);
+    /// What tells the messages of one step and flight from all others in their tags.
+    [[nodiscard]] static std::uint64_t mark(const Label& label) noexcept {
+        return Digest{}.add(std::string_view{label.step}).add(std::int64_t{label.flight}).bits16() % marks;
+    }
+    void send(std::uint32_t flush, std::uint64_t mark, int to, std::span<const std::byte> bytes) {
+        const std::uint32_t at = add(flush, mark, to, peers_.at(static_cast<std::size_t>(to)).sent++);
         MpiMessage& message = messages_[at];
         message.size = static_cast<std::int64_t>(bytes.size());
         message.data = bytes.data();
@@ -79,9 +87,9 @@ class MpiMessages {
         request_messages_.push_back(at);
         send_chunk(message, requests_.back());
     }
-    void expect(std::uint32_t flush, const InMessage& in) {
+    void expect(std::uint32_t flush, std::uint64_t mark, const InMessage& in) {
         Peer& peer = peers_.at(static_cast<std::size_t>(in.from));
-        const std::uint32_t at = add(flush, in.from, peer.received++);
+        const std::uint32_t at = add(flush, mark, in.from, peer.received++);
         messages_[at].size = in.expected;
         messages_[at].into = in.into;
         (peer.last == none ? peer.first : messages_[peer.last].next) = at;
@@ -114,6 +122,8 @@ class MpiMessages {
 
   private:
     static constexpr std::uint32_t none = MpiMessage::none;
+    static constexpr std::uint64_t numbers = 1U << 16U;
+    static constexpr std::uint64_t marks = 1U << 15U;
 
     struct Peer {
         std::uint64_t sent = 0;  // messages so far
@@ -122,13 +132,13 @@ class MpiMessages {
         std::uint32_t last = none;
     };
 
-    std::uint32_t add(std::uint32_t flush, int peer, std::uint64_t number) {
+    std::uint32_t add(std::uint32_t flush, std::uint64_t mark, int peer, std::uint64_t number) {
         const std::uint32_t at = take_record(messages_, free_);
         MpiMessage& message = messages_[at];
         message.flush = flush;
         message.peer = peer;
-        message.tag = static_cast<int>(number % tags_);
-        message.moving = message.ended = false;
+        message.tag = static_cast<int>(tags_ >= marks * numbers ? mark * numbers + number % numbers : number % tags_);
+        message.moving = message.ended = message.foreign = false;
         message.moved = 0;
         if (requests_.capacity() < messages_.size()) {
             requests_.reserve(messages_.capacity());
@@ -185,11 +195,12 @@ class MpiMessages {
         int found = 0;
         int count = 0;
         MPI_Status status{};
-        mpi_check(MPI_Iprobe(message.peer, message.tag, comm_, &found, &status), "MPI_Iprobe");
+        mpi_check(MPI_Iprobe(message.peer, MPI_ANY_TAG, comm_, &found, &status), "MPI_Iprobe");
         if (found == 0) return false;
         mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         MPI_Request request = MPI_REQUEST_NULL;
-        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, message.tag, comm_, &request),
+        message.foreign = message.foreign || status.MPI_TAG != message.tag;
+        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, status.MPI_TAG, comm_, &request),
                   "MPI_Irecv");
         requests_.push_back(request);
         request_messages_.push_back(at);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <span>
 #include <string>
@@ -193,6 +194,8 @@ class ThreadCommunicator {
         for (In& m : op.in) {
             detail::Parcel* parcel = state_->box(m.message.from, rank_).find(m.number);
             if (parcel == nullptr || parcel->taken) continue;
+            if (parcel->label.flight != op.label.flight || std::strcmp(parcel->label.step, op.label.step) != 0)
+                throw_other_step(op, m, *parcel);
             if (m.message.expected != InMessage::any_size &&
                 m.message.expected != static_cast<std::int64_t>(parcel->bytes.size()))
                 throw_mismatch(op, m, *parcel);
@@ -203,20 +206,27 @@ class ThreadCommunicator {
         for (const In& m : op.in)
             if (m.copying) state_->box(m.message.from, rank_).find(m.number)->busy = true;
         lock.unlock();
-        for (const auto& [into, bytes] : copies_) {
-            into->resize(bytes.size());
-            if (!bytes.empty()) std::memcpy(into->data(), bytes.data(), bytes.size());
+        std::exception_ptr failed;  // no memory: the senders must not wait for a copy that nobody makes
+        try {
+            for (const auto& [into, bytes] : copies_) {
+                into->resize(bytes.size());
+                if (!bytes.empty()) std::memcpy(into->data(), bytes.data(), bytes.size());
+            }
+        } catch (...) {
+            failed = std::current_exception();
         }
         lock.lock();
-        for (const In& m : op.in) {
+        for (In& m : op.in) {
             if (!m.copying) continue;
             auto& box = state_->box(m.message.from, rank_);
             detail::Parcel& parcel = *box.find(m.number);
             parcel.busy = false;
-            parcel.taken = true;
+            parcel.taken = !failed;
+            m.copying = !failed;
             box.drop_taken();
             state_->wake[static_cast<std::size_t>(m.message.from)].notify_one();
         }
+        if (failed) std::rethrow_exception(failed);
         std::erase_if(op.in, [](const In& m) { return m.copying; });
         return true;
     }
@@ -236,6 +246,11 @@ class ThreadCommunicator {
                                  "\n" + state_->report();
         state_->poison(rank_, text);
         throw DeadlinePassed{text};
+    }
+    [[noreturn]] void throw_other_step(const Operation& op, const In& m, const detail::Parcel& parcel) const {
+        throw Mismatch{"rank " + std::to_string(rank_) + " is at " + describe_with_place(op.label) + ", and rank " +
+                       std::to_string(m.message.from) + " at " + describe_with_place(parcel.label) +
+                       ": all ranks make the same calls in one order"};
     }
     [[noreturn]] void throw_mismatch(const Operation& op, const In& m, const detail::Parcel& parcel) const {
         throw Mismatch{"rank " + std::to_string(rank_) + ", " + describe(op.label) + ": " +

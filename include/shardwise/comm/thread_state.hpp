@@ -116,8 +116,7 @@ struct ThreadWorldState {
                 text += " waits for rank";
                 for (const int peer : waits[r].peers)
                     text += " " + std::to_string(peer);
-                text += " in " + describe(waits[r].label) + " (" + waits[r].label.where.file + ":" +
-                        std::to_string(waits[r].label.where.line) + ")\n";
+                text += " in " + describe_with_place(waits[r].label) + "\n";
             }
         }
         return text;

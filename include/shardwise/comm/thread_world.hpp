@@ -25,15 +25,18 @@ namespace shardwise::inline SHARDWISE_ABI {
 class ThreadWorld {
   public:
     explicit ThreadWorld(Topology topology) : ThreadWorld{ThreadWorldOptions{.topology = topology}} {}
-    explicit ThreadWorld(const ThreadWorldOptions& options) : state_{options} {}
+    /// \throws BadInput for a topology without hosts or ranks
+    explicit ThreadWorld(const ThreadWorldOptions& options) : state_{checked(options)} {}
 
     [[nodiscard]] Topology topology() const noexcept { return state_.options.topology; }
 
     /// Runs `body(ThreadCommunicator&)` on every rank, each on a thread of its own, and waits for all of them.
+    /// \throws PeerFailed when an earlier run failed
     /// When a rank throws, the waits of the others end with PeerFailed, and `run` rethrows the first rank's exception.
     /// A thread that is still stuck after the grace time ends the process with a report and status 3.
     template <class Body>
     void run(Body body) {
+        if (state_.poisoned) throw PeerFailed{state_.culprit, "this world has failed before: " + state_.reason};
         const int ranks = topology().ranks();
         std::exception_ptr first;
         int running = ranks;
@@ -83,6 +86,11 @@ class ThreadWorld {
     }
 
   private:
+    static const ThreadWorldOptions& checked(const ThreadWorldOptions& options) {
+        static_cast<void>(Topology::of(options.topology.ranks(), options.topology.hosts));
+        return options;
+    }
+
     detail::ThreadWorldState state_;
 };
 

@@ -77,16 +77,21 @@ struct JaggedView {
         if (!offsets.empty() && offsets[0] != 0)
             throw BadInput{"offsets start at " + std::to_string(offsets[0]) + ": they start at 0"};
         if (!single()) {
+            const auto backwards = [&](std::int64_t bag) {  // without a difference, which may overflow
+                const auto i = static_cast<std::size_t>(bag);
+                return offsets.empty() ? lengths[i] < 0 : offsets[i + 1] < offsets[i];
+            };
             for (std::int64_t bag = 0; bag < bags(); ++bag) {
-                if (length(bag) < 0)
+                if (backwards(bag))
                     throw BadInput{name(bag) + ": " +
                                    (offsets.empty()
                                         ? "a length of " + std::to_string(length(bag))
                                         : "offsets run backwards, from " +
                                               std::to_string(offsets[static_cast<std::size_t>(bag)]) + " to " +
                                               std::to_string(offsets[static_cast<std::size_t>(bag) + 1]))};
-                total += length(bag);
+                if (offsets.empty()) total += length(bag);
             }
+            if (!offsets.empty()) total = offsets.back();
         }
         if (total != static_cast<std::int64_t>(values.size()))
             throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +

@@ -39,8 +39,12 @@ namespace shardwise::inline SHARDWISE_ABI {
            ", not a finite number";
 }
 
+inline constexpr const char* weights_of_a_sequence =
+    "per-sample weights with Pooling<None>: a sequence has nothing to weigh; give no weights";
+
 /// Checks every id and weight of a batch. \throws BadInput naming the first that is wrong
-inline void check_ids(const std::vector<Placement>& placements, const BatchView& batch) {
+inline void check_ids(const std::vector<Placement>& placements, const BatchView& batch, bool pooled) {
+    if (!pooled && batch.weighted()) throw BadInput{weights_of_a_sequence};
     for (const Placement& placement : placements) {
         for (const FeaturePlacement& feature : placement.features) {
             const std::string wrong =

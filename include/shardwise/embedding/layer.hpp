@@ -14,6 +14,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/layer_base.hpp"
 #include "shardwise/embedding/layer_traits.hpp"
 #include "shardwise/embedding/plans.hpp"
@@ -68,8 +69,8 @@ class EmbeddingLayer final : public LayerBase {
                      .tracer = options.tracer}} {}
 
     /// The result of a flight's lookup; see LayerBase::forward. Collective.
-    Output forward(Flight& flight) {
-        const LayerVectors vectors = LayerBase::forward(flight);
+    Output forward(Flight& flight, const SourceLocation& where = SourceLocation::current()) {
+        const LayerVectors vectors = LayerBase::forward(flight, where);
         if constexpr (pooled) {
             return vectors.pooled;
         } else {
@@ -77,29 +78,29 @@ class EmbeddingLayer final : public LayerBase {
         }
     }
     /// Learns from a flight and ends it; see LayerBase::backward. Collective.
-    void backward(Flight flight, const Gradient& gradient) {
+    void backward(Flight flight, const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
         LayerVectors vectors;
         if constexpr (pooled) {
             vectors.pooled = gradient;
         } else {
             vectors.sequences = gradient;
         }
-        LayerBase::backward(std::move(flight), vectors);
+        LayerBase::backward(std::move(flight), vectors, where);
     }
 
     /// Looks up one batch, start to end: valid until the next call. Collective.
     template <class Id>
-    Output forward(const JaggedView<Id>& batch) {
+    Output forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         current_.end();
-        current_ = start(batch);
-        return forward(current_);
+        current_ = start(batch, where);
+        return forward(current_, where);
     }
     /// Learns from the batch of the last `forward`. Collective.
-    void backward(const Gradient& gradient) {
+    void backward(const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
         if (!current_)
             throw BadInput{
                 "backward without a forward before it: call forward(batch) first, and backward once a batch"};
-        backward(std::move(current_), gradient);
+        backward(std::move(current_), gradient, where);
     }
 
   private:

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <numeric>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
+#include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/check_ids.hpp"
 #include "shardwise/embedding/layer_cost.hpp"
 #include "shardwise/embedding/layer_state.hpp"
@@ -84,8 +85,9 @@ class LayerBase {
     /// Sends the ids of a batch on their way and returns without waiting. The batch is free once this returns. Flights
     /// of one layer are started, looked up and learnt from in one order on all ranks. Collective. One message a peer.
     template <class Id>
-    Flight start(const JaggedView<Id>& batch) {
+    Flight start(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         detail::LayerState& state = free_state();
+        state.core.called_from(where);
         std::string wrong;
         try {
             state.batch.bind(batch, features_.names);
@@ -100,8 +102,9 @@ class LayerBase {
     /// The result of a flight's lookup; valid until the flight ends. Collective.
     /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then
     /// \throws BadInput on this rank for a flight that has ended, or is another layer's
-    LayerVectors forward(Flight& flight) {
+    LayerVectors forward(Flight& flight, const SourceLocation& where = SourceLocation::current()) {
         detail::LayerState& state = state_of(flight, "forward");
+        state.core.called_from(where);
         try {
             state.core.finish_forward();
         } catch (...) {
@@ -114,8 +117,10 @@ class LayerBase {
 
     /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
     /// \throws BadInput on every rank when any rank's gradient has the wrong shape; no row has changed
-    void backward(Flight flight, const LayerVectors& gradient) {
+    void backward(Flight flight, const LayerVectors& gradient,
+                  const SourceLocation& where = SourceLocation::current()) {
         detail::LayerState& state = state_of(flight, "backward");
+        state.core.called_from(where);
         if (!state.looked_up)
             throw BadInput{
                 "backward of a flight that was not looked up: call forward first, and backward once a flight"};
@@ -131,16 +136,16 @@ class LayerBase {
     /// message a peer.
     /// \throws BadInput on every rank when any rank's batch is wrong
     template <class Id>
-    void validate(const JaggedView<Id>& batch) {
+    void validate(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         std::string wrong;
         try {
             BatchView bound;
             bound.bind(batch, features_.names);
-            check_ids(placements_, bound);
+            check_ids(placements_, bound, traits_.pooled);
         } catch (const BadInput& error) {
             wrong = "rank " + std::to_string(comm_.rank()) + ": " + error.what();
         }
-        agree_on_input(comm_, wrong);
+        agree_on_input(comm_, wrong, where);
     }
 
     /// What a training step on these batches, one a rank, moves. Not collective: a pure function, the same on all
@@ -209,7 +214,13 @@ class LayerBase {
     [[nodiscard]] MemoryAccount& memory() noexcept { return *setup_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
-    void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
+    /// \throws BadInput for a number that is none of steps
+    void set_steps(std::int64_t steps) {
+        if (steps < 0 || steps > most_steps)
+            throw BadInput{std::to_string(steps) + " training steps: give a number from 0 to " +
+                           std::to_string(most_steps)};
+        steps_ = steps;
+    }
 
   protected:
     LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits, const LayerSetup& setup)
@@ -222,19 +233,18 @@ class LayerBase {
         name_features();
         for (const ShardingMaps& maps : traits_.shardings)
             placements_.push_back(maps.place(topology(), tables_, tables_of(maps.name)));
-        for (std::size_t branch = 0; branch < placements_.size(); ++branch) {
-            stores_.emplace_back(placements_[branch], comm_.rank(), traits_.element_slots, traits_.row_slots,
-                                 setup_.memory->tables());
-            traits_.shardings[branch].initialize(stores_.back(), placements_[branch], setup_.seed);
-        }
+        make_stores();
         take_digest();
     }
 
   private:
+    static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
+
     void name_features() {
         features_.pooled = traits_.pooled;
         for (std::size_t t = 0; t < tables_.size(); ++t) {
             const TableConfig& table = tables_[t];
+            if (table.name.empty()) throw BadInput{"table " + std::to_string(t) + " has no name: give every table one"};
             for (std::size_t other = 0; other < t; ++other)
                 if (tables_[other].name == table.name)
                     throw BadInput{"table '" + table.name + "' stands twice: give every table one name"};
@@ -246,6 +256,19 @@ class LayerBase {
                 features_.width += table.dim;
             }
         }
+    }
+    void make_stores() {
+        try {
+            for (const Placement& placement : placements_)
+                stores_.emplace_back(placement, comm_.rank(), traits_.element_slots, traits_.row_slots,
+                                     setup_.memory->tables());
+        } catch (const std::bad_alloc&) {
+            throw BadInput{"the tables and moments on rank " + std::to_string(comm_.rank()) + " take " +
+                           std::to_string(predict_static_bytes(comm_.rank())) +
+                           " bytes, and there is not as much memory: give smaller tables, or more ranks"};
+        }
+        for (std::size_t branch = 0; branch < placements_.size(); ++branch)
+            traits_.shardings[branch].initialize(stores_[branch], placements_[branch], setup_.seed);
     }
     /// The numbers of the tables that the policy `sharding` places. \throws BadInput for a name that is no policy here
     [[nodiscard]] std::vector<int> tables_of(const std::string& sharding) const {
@@ -268,7 +291,7 @@ class LayerBase {
         }
         return numbers;
     }
-    /// What all ranks must agree on, besides the plan; the constants of the optimizer's rule are not compared.
+    /// What all ranks must agree on, besides the plan and the number of steps.
     void take_digest() {
         Digest& digest = traits_.program.digest;
         for (const TableConfig& table : tables_) {
@@ -276,7 +299,7 @@ class LayerBase {
             for (const std::string& feature : features_of(table))
                 digest.add(feature);
         }
-        digest.add(static_cast<std::int64_t>(setup_.seed)).add(traits_.optimizer);
+        digest.add(static_cast<std::int64_t>(setup_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
         setup_.learning_rate.add_to(digest);
     }
 
@@ -295,7 +318,8 @@ class LayerBase {
     void begin(detail::LayerState& state, const std::string& wrong) {
         state.looked_up = false;
         state.allocate_output();
-        state.core.prepare(++flights_);
+        Digest digest = traits_.program.digest;
+        state.core.prepare(++flights_, digest.add(steps_).bits16());
         if (!wrong.empty()) state.core.env().error.note(FlightError::bad_input, wrong);
         state.core.start();
     }
@@ -307,7 +331,7 @@ class LayerBase {
     }
     [[nodiscard]] LayerCost predict_bound(const std::vector<BatchView>& batches, MemoryTally* tally) const {
         for (const BatchView& batch : batches)
-            check_ids(placements_, batch);
+            check_ids(placements_, batch, traits_.pooled);
         if (tally != nullptr) tally->begin_batch();
         LayerCost cost = detail::predict_layer(traits_.program, topology(), placements_, traits_.mixed, batches, tally,
                                                comm_.rank());

@@ -114,8 +114,8 @@ struct LayerState {
         gradient.assign(output.begin(), output.end());  // stands in where the shape is wrong
         if (features->pooled) {
             const MatrixView<const float>& all = given.pooled;
-            if (!output.empty() && (all.rows() != output[0].rows() || all.columns() != features->width)) {
-                wrong("the gradient", all.rows(), all.columns(), output[0].rows(), features->width);
+            if (all.rows() != batch.samples() || all.columns() != features->width) {
+                wrong("the gradient", all.rows(), all.columns(), batch.samples(), features->width);
                 return;
             }
             int first = 0;
@@ -123,6 +123,12 @@ struct LayerState {
                 gradient[f] = all.columns_from(first, features->dims[f]);
                 first += features->dims[f];
             }
+            return;
+        }
+        if (given.sequences.size() > features->names.size()) {
+            core.env().error.note(FlightError::bad_input, "a gradient of " + std::to_string(given.sequences.size()) +
+                                                              " matrices for " +
+                                                              std::to_string(features->names.size()) + " features");
             return;
         }
         for (std::size_t f = 0; f < features->names.size(); ++f) {

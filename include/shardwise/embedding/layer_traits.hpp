@@ -10,6 +10,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
 #include "shardwise/embedding/plans.hpp"
 #include "shardwise/embedding/store.hpp"
 #include "shardwise/plan/program.hpp"
@@ -39,6 +40,7 @@ struct LayerTraits {
     int element_slots = 0;
     int row_slots = 0;
     std::shared_ptr<const void> rule;  ///< the optimizer's constants
+    std::int64_t rule_digest = 0;      ///< of those that the rule adds
     Program program;
 };
 
@@ -56,6 +58,14 @@ std::vector<ShardingMaps> sharding_maps_of(boost::mp11::mp_list<S...>) {
     return {sharding_maps<S>()...};
 }
 
+/// Of the constants of a rule that has `add_to(Digest&)`; of none otherwise.
+template <class Rule>
+std::int64_t digest_of(const Rule& rule) {
+    Digest digest;
+    if constexpr (requires { rule.add_to(digest); }) rule.add_to(digest);
+    return digest.bits16();
+}
+
 }  // namespace detail
 
 /// The policies P (a LayerPolicies) as values.
@@ -69,6 +79,7 @@ template <class P>
             .element_slots = Rule::element_slots,
             .row_slots = Rule::row_slots,
             .rule = std::make_shared<const Rule>(rule),
+            .rule_digest = detail::digest_of(rule),
             .program = make_program<EmbeddingDomain, PlanOf<P>>()};
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,7 @@ void pooled_lookup(const LookupArguments& a) {
             }
             std::memcpy(out, sum, sizeof(sum));
         } else {
-            std::memset(out, 0, static_cast<std::size_t>(dim) * sizeof(float));
+            std::fill_n(out, dim, 0.0F);
             for (; i < end; ++i) {
                 if (i + prefetch_distance < a.ids) prefetch_row(row(i + prefetch_distance), dim);
                 const float* __restrict from = row(i);
@@ -107,6 +108,7 @@ inline void pooled_lookup(const LookupArguments& a) {
 
 /// Copies the row of each id. Moves ids * (2 * dim * 4 + 4) bytes.
 inline void gather_rows(const LookupArguments& a) {
+    if (a.dim == 0) return;
     for (std::int64_t i = 0; i < a.ids; ++i) {
         if (i + detail::prefetch_distance < a.ids)
             detail::prefetch_row(a.table + static_cast<std::int64_t>(a.rows[i + detail::prefetch_distance]) * a.dim,

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -185,7 +184,7 @@ void fold(const RowSet& set, std::int64_t i, const Topology& topology, FoldScrat
             } else {
                 if (into == host) detail::add(sum, host, dim);
                 into = host;
-                std::memcpy(host, rank, static_cast<std::size_t>(dim) * sizeof(float));
+                std::copy_n(rank, dim, host);
                 current_host = topology.host_of(source);
             }
         }

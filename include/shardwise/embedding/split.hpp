@@ -135,8 +135,7 @@ struct Split {
         tape.blocks.resize(static_cast<std::size_t>(placement.blocks));
         bool good = true;
         if (!Pooling::pooled && batch.weighted()) {
-            env.error.note(FlightError::bad_input,
-                           "per-sample weights with Pooling<None>: a sequence has nothing to weigh; give no weights");
+            env.error.note(FlightError::bad_input, weights_of_a_sequence);
             return false;
         }
         for (int f = 0; f < features && good; ++f)
@@ -190,7 +189,8 @@ struct Split {
             split_rows(tape, batch, feature, table.shape, values, blocks, ids, at);
         } else {
             for (std::int64_t i = 0; i < ids; ++i)
-                tape.rows[static_cast<std::size_t>(at + i)] = static_cast<LocalRow>(values[i]);
+                tape.rows[static_cast<std::size_t>(at + i)] =
+                    static_cast<LocalRow>(S::place(values[i], table.shape).local);
             if (batch.weighted())
                 for (std::int64_t i = 0; i < ids; ++i)
                     tape.weights[static_cast<std::size_t>(at + i)] = batch.weight(first + i);
@@ -203,6 +203,8 @@ struct Split {
                            const Id* values, IdBlock* blocks, std::int64_t ids, std::int64_t at) {
         for (std::int64_t i = 0; i < ids; ++i) {
             const RowPlace place = S::place(values[i], shape);
+            SHARDWISE_ASSERT(place.shard >= 0 && place.shard < shape.shards && place.local >= 0 &&
+                             place.local < S::rows(place.shard, shape));
             tape.shard_of[static_cast<std::size_t>(at + i)] = place.shard;
             tape.local_of[static_cast<std::size_t>(at + i)] = static_cast<LocalRow>(place.local);
             ++blocks[place.shard].ids;

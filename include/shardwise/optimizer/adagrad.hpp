@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "shardwise/core/digest.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -22,6 +23,8 @@ struct Adagrad {
     };
 
     float epsilon = 1e-10F;
+
+    void add_to(Digest& digest) const { digest.add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const { return {step.learning_rate}; }
     SHARDWISE_HOST_DEVICE void element(const Row& row, float& weight, float gradient, float& sum) const {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "shardwise/core/digest.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -26,6 +27,8 @@ struct Adam {
     float beta1 = 0.9F;
     float beta2 = 0.999F;
     float epsilon = 1e-8F;
+
+    void add_to(Digest& digest) const { digest.add(beta1).add(beta2).add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
         // 1 - power, written so that no compiler fuses it with the last product of the power

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "shardwise/core/digest.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -35,6 +36,8 @@ struct RowwiseAdagrad {
     };
 
     float epsilon = 1e-8F;
+
+    void add_to(Digest& digest) const { digest.add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float* moment, double sum_of_squares, int dim) const {
         *moment = static_cast<float>(static_cast<double>(*moment) + Moment::growth(sum_of_squares, dim));

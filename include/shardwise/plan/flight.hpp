@@ -14,6 +14,7 @@
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/source_location.hpp"
 #include "shardwise/plan/agreement.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/plan/trace.hpp"
@@ -56,13 +57,17 @@ class FlightCore {
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     void trace(Tracer* tracer) noexcept { tracer_ = tracer; }
 
+    /// Names the call that the next exchanges belong to, in errors and reports.
+    void called_from(const SourceLocation& where) noexcept { where_ = where; }
     /// True between `start` and the end of the forward plan (or of the backward plan, once that has begun).
     [[nodiscard]] bool active() const noexcept { return active_; }
 
-    /// Makes ready for flight `number`: errors noted between here and `start` travel with its first flush.
-    void prepare(std::uint32_t number) {
+    /// Makes ready for flight `number`: errors noted between here and `start` travel with its first flush. All ranks
+    /// have to give the same digest.
+    void prepare(std::uint32_t number, std::uint16_t digest = 0) {
         SHARDWISE_ASSERT(!active_);
         number_ = number;
+        digest_ = digest;
         next_ = 0;
         env_.error.clear();
         travelling_ = 0;
@@ -80,7 +85,6 @@ class FlightCore {
     void finish_forward() {
         while (next_ < program_->forward)
             advance();
-        throw_alone();
     }
     /// Runs the backward plan. \throws BadInput on every rank, before any row changes
     void finish_backward() {
@@ -140,7 +144,7 @@ class FlightCore {
             to.put(Envelope{.flight = number_,
                             .segment = static_cast<std::uint8_t>(s),
                             .error = travelling_,
-                            .digest = program_->digest.bits16(),
+                            .digest = digest_,
                             .bytes = static_cast<std::uint64_t>(bytes)});
             for (const Instruction& step : segment.posts) {
                 if (!step.calls->exchange->exchanges(env_.topology, env_.rank, peer)) continue;
@@ -190,18 +194,20 @@ class FlightCore {
         const auto envelope = reader.get<Envelope>();
         if (reader.overrun() || envelope.flight != number_ || envelope.segment != s ||
             envelope.bytes != message.into->size())
-            throw Mismatch{at(program_->segments[s]) + ", segment " + std::to_string(s) + ": rank " +
-                           std::to_string(message.from) + " sent " + std::to_string(message.into->size()) +
-                           " bytes of flight " + std::to_string(envelope.flight) + ", segment " +
-                           std::to_string(envelope.segment) + ", that should have been " +
-                           std::to_string(envelope.bytes) + " bytes"};
-        if (envelope.digest != program_->digest.bits16())
-            throw Mismatch{at(program_->segments[s]) + ": rank " + std::to_string(message.from) +
-                           " runs another layer: give every rank the same policies, tables, seed and learning rate"};
+            throw Mismatch{at(program_->segments[s]) + ", segment " + std::to_string(s) + ": the " +
+                           std::to_string(message.into->size()) + " bytes that rank " + std::to_string(message.from) +
+                           " sent say that they are " + std::to_string(envelope.bytes) + " bytes of flight " +
+                           std::to_string(envelope.flight) + ", segment " + std::to_string(envelope.segment) +
+                           ": all ranks start, look up and learn from the same batches in one order"};
+        if (envelope.digest != digest_)
+            throw Mismatch{
+                at(program_->segments[s]) + ": rank " + std::to_string(message.from) +
+                " runs another layer: give every rank the same policies, tables, options and number of steps"};
         travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
     }
 
-    /// An error that no flush made everybody's is thrown on this rank alone: the plan has no exchange that could.
+    /// An error that no flush made everybody's is thrown on this rank alone. The plans of layers have none: all of
+    /// theirs are agreed on before anything changes.
     void throw_alone() {
         if (env_.error.word() == 0) return;
         active_ = false;
@@ -223,7 +229,8 @@ class FlightCore {
             in_.push_back(
                 {.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
         }
-        wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_}, out_, in_));
+        wait_or_abandon(comm_,
+                        comm_.post({.step = "agree on an error", .flight = number_, .where = where_}, out_, in_));
         std::string text;
         int more = 0;
         for (int rank = 0; rank < comm_.size(); ++rank) {
@@ -243,10 +250,10 @@ class FlightCore {
 
     [[nodiscard]] void* const* parts_of(const Instruction& step) const { return parts_ + step.first_part; }
     [[nodiscard]] Label label(const Segment& segment) const {
-        return {.step = segment.posts.front().name.c_str(), .flight = number_};
+        return {.step = segment.posts.front().name.c_str(), .flight = number_, .where = where_};
     }
     [[nodiscard]] std::string at(const Segment& segment) const {
-        return "rank " + std::to_string(env_.rank) + ", " + describe(label(segment));
+        return "rank " + std::to_string(env_.rank) + ", " + describe_with_place(label(segment));
     }
 
     const Program* program_;
@@ -256,7 +263,9 @@ class FlightCore {
     std::pmr::memory_resource* memory_;
     StepEnv env_;
     Tracer* tracer_ = nullptr;
+    SourceLocation where_ = SourceLocation::current();
     std::uint32_t number_ = 0;
+    std::uint16_t digest_ = 0;
     std::size_t next_ = 0;
     bool active_ = false;
     bool in_flight_ = false;

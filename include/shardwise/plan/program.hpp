@@ -33,7 +33,7 @@ struct Envelope {
     std::uint32_t flight = 0;
     std::uint8_t segment = 0;
     std::uint8_t error = 0;
-    std::uint16_t digest = 0;  ///< of the program, and of what its owner added
+    std::uint16_t digest = 0;  ///< of the program, and of all else that ranks have to agree on
     std::uint64_t bytes = 0;   ///< of the whole message
 };
 
@@ -92,6 +92,8 @@ concept HasTape = requires {
 };
 template <class S>
 using HasTapeQ = std::bool_constant<HasTape<S>>;
+template <class S>
+using IsTogether = std::bool_constant<is_together<S>>;
 template <class P>
 using TapeSteps =
     boost::mp11::mp_copy_if<boost::mp11::mp_rename<boost::mp11::mp_append<P, Adjoint<P>>, boost::mp11::mp_list>,
@@ -165,6 +167,9 @@ inline Program make_program(std::span<const LineEntry> plan, std::span<const Lin
 /// For P and the plans of its branches.
 template <class P>
 constexpr void check_tapes() {
+    static_assert(boost::mp11::mp_count_if<boost::mp11::mp_rename<P, boost::mp11::mp_list>, IsTogether>::value <= 1,
+                  "a plan has at most one Together, whose branches have lanes and tapes of their own: put all branches "
+                  "into one");
     static_assert(
         boost::mp11::mp_is_set<TapeSteps<P>>::value,
         "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second one a "

@@ -116,6 +116,7 @@ template <ShardingPolicy S>
             .table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shape = {}, .shards = {}};
         const int shards = S::shards(topology, config.dim);
         table.shape = {.rows = config.rows, .dim = config.dim, .shards = shards, .index = index};
+        int columns_so_far = 0;
         for (int s = 0; s < shards; ++s) {
             const ShardPlacement shard{.rows = S::rows(s, table.shape),
                                        .columns = S::columns(s, table.shape),
@@ -136,6 +137,14 @@ template <ShardingPolicy S>
                                    (S::splits == Splits::rows
                                         ? ": number the shards of rows in the order of their owners, one a rank at most"
                                         : ", which has a shard of this table already: give it one at most")};
+            const int first = S::splits == Splits::columns ? columns_so_far : 0;
+            if (shard.rows < 0 || shard.columns.count < 0 || shard.columns.first != first)
+                throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': shard " +
+                               std::to_string(s) + " has " + std::to_string(shard.rows) + " rows and columns [" +
+                               std::to_string(shard.columns.first) + ", " + std::to_string(shard.columns.first) +
+                               " + " + std::to_string(shard.columns.count) + "): its first column is " +
+                               std::to_string(first) + ", and neither number is negative"};
+            columns_so_far += shard.columns.count;
             table.shards.push_back(shard);
         }
         std::int64_t rows = 0;
