@@ -132,12 +132,14 @@ class MpiMessages {
         std::uint32_t last = none;
     };
 
+    /// Whether MPI has tags enough for marks.
+    [[nodiscard]] bool marked() const noexcept { return tags_ >= marks * numbers; }
     std::uint32_t add(std::uint32_t flush, std::uint64_t mark, int peer, std::uint64_t number) {
         const std::uint32_t at = take_record(messages_, free_);
         MpiMessage& message = messages_[at];
         message.flush = flush;
         message.peer = peer;
-        message.tag = static_cast<int>(tags_ >= marks * numbers ? mark * numbers + number % numbers : number % tags_);
+        message.tag = static_cast<int>(marked() ? mark * numbers + number % numbers : number % tags_);
         message.moving = message.ended = message.foreign = false;
         message.moved = 0;
         if (requests_.capacity() < messages_.size()) {
@@ -195,12 +197,19 @@ class MpiMessages {
         int found = 0;
         int count = 0;
         MPI_Status status{};
-        mpi_check(MPI_Iprobe(message.peer, MPI_ANY_TAG, comm_, &found, &status), "MPI_Iprobe");
+        mpi_check(MPI_Iprobe(message.peer, message.tag, comm_, &found, &status), "MPI_Iprobe");
+        if (found == 0 && marked() && message.moved == 0) {
+            mpi_check(MPI_Iprobe(message.peer, MPI_ANY_TAG, comm_, &found, &status), "MPI_Iprobe");
+            // a later message may overtake the chunks of an earlier one, but this number belongs to this message alone
+            const auto number = [](int tag) { return static_cast<std::uint64_t>(tag) % numbers; };
+            if (found == 0 || number(status.MPI_TAG) != number(message.tag)) return false;
+            message.foreign = status.MPI_TAG != message.tag;
+            message.tag = status.MPI_TAG;
+        }
         if (found == 0) return false;
         mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
         MPI_Request request = MPI_REQUEST_NULL;
-        message.foreign = message.foreign || status.MPI_TAG != message.tag;
-        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, status.MPI_TAG, comm_, &request),
+        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, message.tag, comm_, &request),
                   "MPI_Irecv");
         requests_.push_back(request);
         request_messages_.push_back(at);
