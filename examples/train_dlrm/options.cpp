@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -65,6 +68,20 @@ void at_least(const char* flag, T value, T least) {
     if (!(value >= least)) throw sw::BadInput{fmt::format("{} {}: give at least {}", flag, value, least)};
 }
 
+/// Asks whether a run can write `path` when it ends, and makes no file. All ranks of a job ask at once.
+void check_writable(const std::string& path, bool replaced) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path folder = fs::path{path}.parent_path();
+    const bool may_make = access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+    const bool there = access(path.c_str(), F_OK) == 0;
+    const bool may_write = there ? access(path.c_str(), W_OK) == 0 : errno == ENOENT && may_make;
+    if (!may_write || fs::is_directory(path, ignored) || (replaced && !may_make))
+        throw sw::BadInput{path + ": cannot be written"};
+    if (replaced && there && !fs::is_regular_file(path, ignored))
+        throw sw::BadInput{path + ": cannot be replaced, it is no regular file"};
+}
+
 void check(const Options& o) {
     at_least("--batch", o.batch, std::int64_t{1});
     at_least("--epochs", o.epochs, 0);
@@ -86,7 +103,7 @@ void check(const Options& o) {
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
     for (const std::string* path : {&o.json, &o.trace, &o.save})
-        if (!path->empty() && !std::ofstream{*path, std::ios::app}) throw sw::BadInput{*path + ": cannot be written"};
+        if (!path->empty()) check_writable(*path, path == &o.save);
     if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
 }
 
@@ -200,7 +217,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         ->default_str("")
         ->group(output);
     app.add_option("--json", o.json, "File for the report")->default_str("")->group(output);
-    app.add_option("--save", o.save, "Checkpoint to write at the end (safetensors)")->default_str("")->group(output);
+    app.add_option("--save", o.save, "Checkpoint of the last step, whichever epoch was the best (safetensors)")
+        ->default_str("")
+        ->group(output);
     app.add_option("--load", o.load, "Checkpoint to go on from, of any sharding and number of ranks")
         ->default_str("")
         ->group(output);
@@ -214,6 +233,10 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         throw sw::BadInput{std::string{error.what()} + " (train_dlrm --help shows all options)"};
     }
 
+    for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag"})
+        if (!o.data.empty() && app.get_option(flag)->count() != 0)
+            throw sw::BadInput{fmt::format(
+                "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
     if (steps_option->count() != 0) o.steps = steps;
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     if (collective != "flat") throw sw::BadInput{fmt::format("--collective '{}': give flat", collective)};

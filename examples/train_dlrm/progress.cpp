@@ -24,6 +24,7 @@ Progress::Progress(double steps, bool shown) : expected_{steps}, shown_{shown}, 
 
 void Progress::step(std::int64_t steps, std::int64_t global_samples, double loss) {
     if (!shown_) return;
+    if (expected_ > 0) expected_ = std::max(expected_, static_cast<double>(steps));  // it was an estimate
     ++steps_here_;
     samples_ += global_samples;
     loss_ += loss;
@@ -38,7 +39,7 @@ void Progress::show(std::int64_t steps) {
     last_ = Clock::now();
     const double seconds = std::max(seconds_since(start_), 1e-9);
     std::string line = expected_ > 0 ? fmt::format("step {} of {:.0f} ({:.0f} %)", steps, expected_,
-                                                   std::min(100.0, 100 * static_cast<double>(steps) / expected_))
+                                                   100 * static_cast<double>(steps) / expected_)
                                      : fmt::format("step {}", steps);
     line += fmt::format("   loss {:.4f}   {:.0f} samples/s",
                         loss_ / static_cast<double>(std::max<std::int64_t>(losses_, 1)),

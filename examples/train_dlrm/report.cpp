@@ -92,6 +92,17 @@ std::string memory_text(const Report& report, LayerMemory RankPart::*which) {
     return fmt::format("{:>12}{:>13}{:>12}", bytes(most.fixed), bytes(most.dynamic), bytes(most.peak));
 }
 
+std::string saved_text(const Report& r, const Epoch* best) {
+    const Saved& saved = *r.saved;
+    std::string text = fmt::format("  {:<22}{}: the model after ", "saved", saved.file);
+    if (saved.epoch != 0) text += fmt::format("epoch {}, ", saved.epoch);
+    text += fmt::format("step {}", saved.steps);
+    if (best != nullptr && best->number != saved.epoch)
+        text += fmt::format(" ({} {:.5f}); the best was epoch {}", r.tested ? "test AUC" : "AUC",
+                            r.epochs.back().quality.auc, best->number);
+    return text + "\n";
+}
+
 }  // namespace
 
 const Epoch* Report::best() const {
@@ -153,6 +164,8 @@ json to_json(const Report& r, const Options& o) {
         {"quality_of", r.tested ? "test" : "train"},
         {"best_epoch", best == nullptr ? json() : json(best->number)},
         {"epochs", epochs},
+        {"saved",
+         r.saved ? json{{"file", r.saved->file}, {"epoch", r.saved->epoch}, {"steps", r.saved->steps}} : json()},
         {"losses", losses},
         {"bytes",
          {{"steps", r.measured_steps}, {"predicted", traffic_json(r.predicted())}, {"moved", traffic_json(r.moved())}}},
@@ -179,6 +192,7 @@ std::string to_table(const Report& r) {
         text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test AUC" : "AUC", best->quality.auc);
         text += fmt::format("  {:<22}{:.5f}\n", "normalized entropy", best->quality.ne);
     }
+    if (r.saved) text += saved_text(r, best);
     if (r.losses.empty()) return text;
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());

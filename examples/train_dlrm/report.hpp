@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,13 @@ struct Epoch {
     Quality quality;
 };
 
+/// The checkpoint that the run wrote: its last step, whichever epoch was the best.
+struct Saved {
+    std::string file;
+    int epoch = 0;           ///< 0 when nothing was trained
+    std::int64_t steps = 0;  ///< in all
+};
+
 /// Everything, on rank 0.
 struct Report {
     sw::Topology topology;
@@ -51,6 +59,7 @@ struct Report {
     std::int64_t samples = 0;     ///< learnt from
     std::vector<Epoch> epochs;
     bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
+    std::optional<Saved> saved;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;
 

@@ -3,6 +3,7 @@
 #include "trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -63,6 +64,8 @@ class Trainer {
     void fetch(bool start);
     void epoch(int number, Progress& progress);
     void step(std::int64_t global_samples, Progress& progress);
+    /// A run that was to go on from a checkpoint has found no sample to learn from. \throws BadInput
+    [[noreturn]] void nothing_left() const;
     [[nodiscard]] Quality quality();
     [[nodiscard]] double expected_steps() const;
 
@@ -117,6 +120,25 @@ void Trainer::load() {
     first_step_ = all.numbers.at("train/steps");
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
+    if (o_.steps && *o_.steps != 0 && *o_.steps <= first_step_)
+        throw sw::BadInput{fmt::format(
+            "{} holds {} steps, and --steps {} counts them, too: nothing is left to train; give --steps {} or more",
+            o_.load, first_step_, *o_.steps, first_step_ + 1)};
+    if (!first()) return;
+    if (o_.steps == 0 || o_.epochs == 0)
+        fmt::print(stderr, "loaded step {} of {}: --{} 0 trains nothing\n", first_step_, o_.load,
+                   o_.steps == 0 ? "steps" : "epochs");
+    else
+        fmt::print(stderr, "continuing from step {} of {}\n", first_step_, o_.load);
+    std::fflush(stderr);
+}
+
+void Trainer::nothing_left() const {
+    const std::int64_t an_epoch = std::max<std::int64_t>(1, seen_ / o_.epochs);
+    throw sw::BadInput{fmt::format(
+        "{} has learnt from {} samples in {} steps, and --epochs {} has {}: nothing is left to train; give --epochs {} "
+        "or more",
+        o_.load, skip_, first_step_, o_.epochs, seen_, std::max<std::int64_t>(o_.epochs, skip_ / an_epoch) + 1)};
 }
 
 void Trainer::save() {
@@ -136,6 +158,7 @@ void Trainer::train() {
     for (int number = 1; number <= o_.epochs && !enough(); ++number)
         epoch(number, progress);
     progress.done();
+    if (losses_.empty() && !o_.load.empty() && o_.steps != 0 && o_.epochs != 0) nothing_left();
     if (epochs_.empty()) epochs_.push_back({.number = 0, .steps = 0, .quality = quality()});
 }
 
@@ -215,8 +238,11 @@ Quality Trainer::quality() {
 }
 
 double Trainer::expected_steps() const {
-    if (o_.steps) return static_cast<double>(*o_.steps);
-    return o_.epochs * estimate_samples(o_) / static_cast<double>(o_.batch * below_.size());
+    const double an_epoch = std::ceil(estimate_samples(o_) / static_cast<double>(o_.batch * below_.size()));
+    const double of_data = o_.epochs * an_epoch;
+    if (!o_.steps) return of_data;
+    const auto wanted = static_cast<double>(*o_.steps);
+    return of_data > 0 ? std::min(wanted, of_data) : wanted;
 }
 
 void Trainer::trace() {
@@ -248,6 +274,7 @@ void Trainer::report() {
     r.first_step = first_step_;
     r.epochs = epochs_;
     r.tested = test_ != nullptr;
+    if (!o_.save.empty()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
