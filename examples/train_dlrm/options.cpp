@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "options.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -93,8 +95,12 @@ void check(const Options& o) {
     at_least("--measure", o.measure, std::int64_t{0});
     at_least("--lr-warmup", o.learning_rate.warmup, std::int64_t{0});
     at_least("--lr-decay-steps", o.learning_rate.decay_steps, std::int64_t{1});
-    if (!(o.deadline_seconds > 0) || !std::isfinite(o.deadline_seconds))
-        throw sw::BadInput{fmt::format("--deadline {}: give a number of seconds above 0", o.deadline_seconds)};
+    if (!(o.deadline_seconds > 0 && o.deadline_seconds <= 3e7))
+        throw sw::BadInput{fmt::format("--deadline {}: give a number of seconds above 0, and at most 3e7, a year",
+                                       o.deadline_seconds)};
+    constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max() / categories;
+    if (o.batch > most_samples)
+        throw sw::BadInput{fmt::format("--batch {}: give at most {} samples a rank and step", o.batch, most_samples)};
     if (!(o.learning_rate.base > 0) || !std::isfinite(o.learning_rate.base))
         throw sw::BadInput{fmt::format("--learning-rate {}: give a number above 0", o.learning_rate.base)};
     if (o.rows.size() != 1 && o.rows.size() != categories)
@@ -250,7 +256,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         throw sw::BadInput{fmt::format("--lr-schedule {} without --lr-decay-steps: say how fast", decay)};
 
     const bool ranks_given = app.get_option("--ranks")->count() != 0;
-    const int job = environment_number("OMPI_COMM_WORLD_SIZE") + environment_number("PMI_SIZE");
+    const int job = std::max(environment_number("OMPI_COMM_WORLD_SIZE"), environment_number("PMI_SIZE"));
     o.mpi = job != 0;
     if (o.mpi) {
         o.ranks = job;

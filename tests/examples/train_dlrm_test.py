@@ -68,6 +68,8 @@ def bad_usage():
             (["--learning-rate", 0], "--learning-rate 0"),
             (["--lr-schedule", "cosine"], "constant, step or polynomial"),
             (["--deadline", 0], "--deadline 0"),
+            (["--deadline", 1e17], "--deadline 1e+17"),
+            (["--batch", 2**62], "--batch 4611686018427387904"),
             (["--steps", "many"], "many"),
             (["--data"], "--data"),
             (["--test", "x"], "--test without --data"),
