@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -31,11 +32,6 @@ namespace detail {
 
 inline constexpr int prefetch_distance = 24;  // rows ahead; the best of 8 to 64 where it was measured
 
-inline void prefetch_row(const float* row, int dim) {
-    for (int line = 0; line * 16 < dim; ++line)
-        __builtin_prefetch(row + line * 16, 0, 3);
-}
-
 /// Dim > 0: the number of columns, known to the compiler; 0: dim.
 template <int Dim, bool Weighted>
 void pooled_lookup(const LookupArguments& a) {
@@ -48,7 +44,7 @@ void pooled_lookup(const LookupArguments& a) {
         if constexpr (Dim > 0 && Dim <= 128) {
             float sum[Dim > 0 ? Dim : 1] = {};
             for (; i < end; ++i) {
-                if (i + prefetch_distance < a.ids) prefetch_row(row(i + prefetch_distance), dim);
+                if (i + prefetch_distance < a.ids) prefetch(row(i + prefetch_distance), dim);
                 const float* __restrict from = row(i);
                 if constexpr (Weighted) {
                     const float weight = a.weights[i];
@@ -63,7 +59,7 @@ void pooled_lookup(const LookupArguments& a) {
         } else {
             std::fill_n(out, dim, 0.0F);
             for (; i < end; ++i) {
-                if (i + prefetch_distance < a.ids) prefetch_row(row(i + prefetch_distance), dim);
+                if (i + prefetch_distance < a.ids) prefetch(row(i + prefetch_distance), dim);
                 const float* __restrict from = row(i);
                 if constexpr (Weighted) {
                     const float weight = a.weights[i];
@@ -111,8 +107,7 @@ inline void gather_rows(const LookupArguments& a) {
     if (a.dim == 0) return;
     for (std::int64_t i = 0; i < a.ids; ++i) {
         if (i + detail::prefetch_distance < a.ids)
-            detail::prefetch_row(a.table + static_cast<std::int64_t>(a.rows[i + detail::prefetch_distance]) * a.dim,
-                                 a.dim);
+            prefetch(a.table + static_cast<std::int64_t>(a.rows[i + detail::prefetch_distance]) * a.dim, a.dim);
         std::memcpy(a.out + i * a.dim, a.table + static_cast<std::int64_t>(a.rows[i]) * a.dim,
                     static_cast<std::size_t>(a.dim) * sizeof(float));
     }

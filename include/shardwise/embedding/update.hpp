@@ -13,6 +13,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/embedding/row_groups.hpp"
@@ -53,7 +54,7 @@ struct Update {
             const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
             float* sum = tape.sum.on(*lanes.memory).resize(static_cast<std::size_t>(set.dim)).data();
             for (std::int64_t i = 0; i < set.count; ++i) {
-                prefetch(set, shard, i + 4);
+                prefetch_row(set, shard, i + prefetch_distance);
                 fold<Order>(set, i, env.topology, tape.scratch, sum);
                 double norm = 0.0;
                 if constexpr (Rule::needs_row_norm)
@@ -72,17 +73,18 @@ struct Update {
     static void shape(EmbeddingCost&) {}
 
   private:
-    static void prefetch(const RowSet& set, const ShardStore& shard, std::int64_t i) {
+    static constexpr std::int64_t prefetch_distance = 8;  // rows ahead
+
+    [[gnu::always_inline]] static void prefetch_row(const RowSet& set, const ShardStore& shard, std::int64_t i) {
         if (i >= set.count) return;
         const auto row = static_cast<std::int64_t>(set.rows[i]);
-        const float* gradient = set.contributions[set.first[i]].gradient;
-        for (int d = 0; d < set.dim; d += 16) {
-            __builtin_prefetch(shard.weights.data() + row * shard.dim + d, 1, 3);
-            __builtin_prefetch(gradient + d, 0, 3);
-            if constexpr (Rule::element_slots > 0)
-                __builtin_prefetch(shard.element_state.data() + row * shard.dim * Rule::element_slots + d, 1, 3);
-        }
-        if constexpr (Rule::row_slots > 0) __builtin_prefetch(shard.row_state.data() + row * Rule::row_slots, 1, 3);
+        prefetch(set.contributions[set.first[i]].gradient, set.dim);
+        prefetch<PrefetchFor::writing>(shard.weights.data() + row * shard.dim, shard.dim);
+        if constexpr (Rule::element_slots > 0)
+            prefetch<PrefetchFor::writing>(shard.element_state.data() + row * shard.dim * Rule::element_slots,
+                                           shard.dim * Rule::element_slots);
+        if constexpr (Rule::row_slots > 0)
+            prefetch<PrefetchFor::writing>(shard.row_state.data() + row * Rule::row_slots, Rule::row_slots);
     }
     static void apply(const Rule& rule, const typename Rule::Row& shared, ShardStore& shard, std::int64_t row,
                       const float* __restrict gradient) {
