@@ -165,7 +165,8 @@ def sample_order():
 
 
 def world_sizes():
-    """The same global batches on other numbers of ranks: sums round in another order, and nothing else changes."""
+    """The same global batches on other numbers of ranks: sums round in another order. These runs meet no ReLU's corner;
+    others with AdaGrad do, and leave the tolerance (docs/laws.md): only --order sample agrees in every run."""
     for optimizer in ("rowwise_adagrad", "sgd"):
         policies = ["--optimizer", optimizer, "--rows", 200, "--dim", 8, "--steps", 100]
         alone = report(*policies, "--ranks", 1, "--hosts", 1, "--batch", 48)["losses"]
