@@ -25,7 +25,8 @@
 ///
 /// Tensors: `tables/<name>/weight` (rows, dim); the optimizer's state `tables/<name>/element_state.<i>` (rows, dim) and
 /// `tables/<name>/row_state.<i>` (rows,); dense tensors under their own names; `steps` and other numbers as I64 of
-/// shape (). The metadata `optimizer` names the rule. Rank 0 reads and writes; tables pass through it in chunks of rows.
+/// shape (). The metadata `optimizer` names the rule. Rank 0 reads and writes; tables pass through it in chunks of
+/// rows.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
