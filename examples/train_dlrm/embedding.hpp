@@ -23,7 +23,7 @@ struct Policies {
     std::string sharding = "row";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
-    std::string order = "tree";
+    std::string order = "wide_tree";
     std::string wire_forward = "fp32";
     std::string wire_backward = "fp32";
 

@@ -42,8 +42,8 @@ void check_policies(const Policies& p) {
     if (p.order == "sample" && (p.sharding == "dp" || p.sharding == "mixed"))
         throw sw::BadInput{
             fmt::format("--order sample with --sharding {}: the sum by sample needs every contribution at "
-                        "one owner, and replicated rows are summed on each rank first; use --order tree, "
-                        "or --sharding row, col or table",
+                        "one owner, and replicated rows are summed on each rank first; use --order wide_tree "
+                        "or tree, or --sharding row, col or table",
                         p.sharding)};
     if (p.order == "sample" && (p.wire_forward != "fp32" || p.wire_backward != "fp32"))
         throw sw::BadInput{"--order sample is built with --wire fp32 alone in this program"};
@@ -63,7 +63,10 @@ std::string axis_help(const std::string& axis) {
         return "Where each row lives: " + all(names_of<Shardings>()) + " (tables are dp, table and row in turn)";
     if (axis == "pooling") return "What a lookup returns: " + all(names_of<Poolings>());
     if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all(names_of<Optimizers>());
-    if (axis == "order") return "The order in which gradients are summed: " + all(names_of<Orders>());
+    if (axis == "order")
+        return "How gradients are summed: " + all(names_of<Orders>()) +
+               ". All but tree sum in double where the order depends on the number of ranks, dense layers included, so "
+               "that a run does not; tree sums in single precision and is faster";
     return "The precision of vectors on the wire: " + all(names_of<Wires>());
 }
 

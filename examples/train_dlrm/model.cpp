@@ -16,7 +16,7 @@ sw::DlrmConfig Model::dense_config(const Options& o) {
             .bottom = o.bottom,
             .top = o.top,
             .seed = o.seed,
-            .precision = o.policies.order == "sample" ? sw::DensePrecision::wide : sw::DensePrecision::single};
+            .precision = o.policies.order == "tree" ? sw::DensePrecision::single : sw::DensePrecision::wide};
 }
 
 Model::DenseRule Model::dense_rule(const Options& o, std::size_t elements, sw::MemoryAccount& memory) {

@@ -78,7 +78,7 @@ class Model {
     sw::DlrmDense dense_;
     DenseRule rule_;
     sw::TreeAllReduce reduce_;
-    sw::BasicTreeAllReduce<double> wide_reduce_;  // with --order sample
+    sw::BasicTreeAllReduce<double> wide_reduce_;  // unless --order tree
     sw::Buffer<float> logit_gradient_;
     std::unique_ptr<sw::LayerBase> embedding_;
     std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started

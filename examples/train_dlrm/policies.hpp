@@ -28,7 +28,7 @@ namespace mp = boost::mp11;
 using Optimizers =
     mp::mp_list<sw::Sgd, sw::Adagrad, sw::RowwiseAdagrad<>, sw::RowwiseAdagrad<sw::MeanOfSquares>, sw::Adam>;
 using Poolings = mp::mp_list<sw::Sum, sw::Mean>;
-using Orders = mp::mp_list<sw::Tree, sw::Sample>;
+using Orders = mp::mp_list<sw::WideTree, sw::Tree, sw::Sample>;
 using Wires = mp::mp_list<sw::Fp32, sw::Bf16>;
 using MixedTables = sw::Mixed<sw::DP, sw::Table, sw::Row>;
 using Shardings = mp::mp_list<sw::Row, sw::Col, sw::Table, sw::DP, MixedTables>;

@@ -53,6 +53,8 @@ void add_compositions(std::vector<Composition>& all) {
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::RowwiseAdagrad<sw::MeanOfSquares>, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::Adam, Exact, sw::Tree>());
+    all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::WideTree>());
+    all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::WideTree>());
     if constexpr (Replicated) {
         all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::Tree>());
     } else {

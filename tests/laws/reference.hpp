@@ -198,37 +198,45 @@ class Reference {
 
     [[nodiscard]] Vector sum(const ReferenceTable& table, const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
-        const auto round = [&](Vector& v) {
-            if (!travels(table))
-                for (float& x : v)
-                    x = on_wire(c_.backward_wire, x);
-        };
-        Vector total(dim, 0.0F);
         if (c_.order == "sample") {
+            Vector total(dim, 0.0F);
             for (const Term& term : terms)
                 for (std::size_t d = 0; d < dim; ++d)
                     total[d] = std::fma(term.weight, term.gradient[d], total[d]);
             return total;
         }
-        std::map<int, std::map<int, Vector>> hosts;  // (host, rank)
+        if (c_.order == "wide_tree") return sum_tree<double>(table, terms);
+        return sum_tree<float>(table, terms);
+    }
+
+    /// Along the tree; what a lossy wire carries is a float before it rounds.
+    template <class Value>
+    [[nodiscard]] Vector sum_tree(const ReferenceTable& table, const std::vector<Term>& terms) const {
+        const auto dim = static_cast<std::size_t>(table.config.dim);
+        const auto travelled = [&](Value x) -> Value {
+            if (travels(table) || c_.backward_wire == "fp32") return x;
+            return on_wire(c_.backward_wire, static_cast<float>(x));
+        };
+        std::map<int, std::map<int, std::vector<Value>>> hosts;  // (host, rank)
         for (const Term& term : terms) {
-            Vector& rank = hosts[t_.host_of(term.source)].try_emplace(term.source, dim, 0.0F).first->second;
+            std::vector<Value>& rank =
+                hosts[t_.host_of(term.source)].try_emplace(term.source, dim, Value{0}).first->second;
             for (std::size_t d = 0; d < dim; ++d)
-                rank[d] = std::fma(term.weight, term.gradient[d], rank[d]);
+                rank[d] = std::fma(static_cast<Value>(term.weight), static_cast<Value>(term.gradient[d]), rank[d]);
         }
+        std::vector<Value> total(dim, Value{0});
         for (auto& [host, ranks] : hosts) {
-            Vector of_host(dim, 0.0F);
-            for (auto& [rank, part] : ranks) {
-                round(part);
+            std::vector<Value> of_host(dim, Value{0});
+            for (auto& [rank, part] : ranks)
                 for (std::size_t d = 0; d < dim; ++d)
-                    of_host[d] += part[d];
-            }
-            round(of_host);
+                    of_host[d] += travelled(part[d]);
             for (std::size_t d = 0; d < dim; ++d)
-                total[d] += of_host[d];
+                total[d] += travelled(of_host[d]);
         }
-        round(total);
-        return total;
+        Vector rounded;
+        for (const Value x : total)
+            rounded.push_back(static_cast<float>(travelled(x)));
+        return rounded;
     }
 
     /// The sum of squares of columns [first, end): eight lanes in double, then the lanes in order.

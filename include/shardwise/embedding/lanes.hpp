@@ -51,9 +51,15 @@ struct VectorBlock {
 
 /// One term of a row's gradient: weight * gradient[0..dim), from a sample of rank `source`.
 struct Contribution {
-    const float* gradient = nullptr;
+    const void* gradient = nullptr;  ///< floats; where partial sums are wider, between the levels of a tree, those
     float weight = 1.0F;
     std::int32_t source = 0;
+
+    /// \tparam T  what the step before wrote
+    template <class T>
+    [[nodiscard]] const T* terms() const noexcept {
+        return static_cast<const T*>(gradient);
+    }
 };
 
 /// The touched rows of one shard, ascending, each with its contributions in the order of source, sample, feature, id.

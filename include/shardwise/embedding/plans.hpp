@@ -52,7 +52,7 @@ struct LayerPolicies {
     static constexpr bool knows_sharding = detail::is_sharding<AskedSharding>;
     static constexpr bool knows_rule = SparseOptimizer<AskedRule>;
     static constexpr bool knows_pooling = detail::is_one_of<AskedPooling, Sum, Mean, None>;
-    static constexpr bool knows_order = detail::is_one_of<AskedOrder, Tree, Sample>;
+    static constexpr bool knows_order = detail::is_one_of<AskedOrder, Tree, WideTree, Sample>;
     static constexpr bool knows_wire =
         WireCodec<typename AskedWire::forward> && WireCodec<typename AskedWire::backward>;
     static constexpr bool knows_device = detail::is_one_of<AskedDevice, Host, Cuda>;
@@ -105,7 +105,7 @@ struct LayerPolicies {
                   "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, or a struct of your own "
                   "with all that optimizer/optimizer.hpp asks for");
     static_assert(knows_pooling, "Pooling<> takes Sum, Mean or None");
-    static_assert(knows_order, "Order<> takes Tree or Sample");
+    static_assert(knows_order, "Order<> takes Tree, WideTree or Sample");
     static_assert(knows_wire, "Wire<> takes Fp32, Bf16 or a WireCodec of your own");
     static_assert(knows_device, "Device<> takes Host or Cuda");
     static_assert(std::is_same_v<collective, Flat>, "Collective<> takes Flat in this version");
@@ -116,7 +116,7 @@ struct LayerPolicies {
     static_assert(
         !(any_replicated && std::is_same_v<order, Sample>),
         "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank "
-        "first: use Order<Tree>, or Row, Col or Table");
+        "first: use Order<Tree> or Order<WideTree>, or Row, Col or Table");
     static_assert(
         !(all_replicated && !std::is_same_v<typename wire::forward, Fp32>),
         "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, "
@@ -136,10 +136,12 @@ struct FlatPlan {
     using owned =
         Plan<Split<S, pooling>, ExchangeIds, parameters, Lookup<pooling>,
              ExchangeVectors<typename P::wire::forward, typename P::wire::backward, pooling>, Join<S, pooling>>;
-    using replicated = Plan<Split<S, pooling>, parameters, Replicate<World, typename P::wire::backward>,
-                            Lookup<pooling>, Join<S, pooling>>;
-    using agreeing = Plan<Split<S, pooling>, Agree, parameters, Replicate<World, typename P::wire::backward>,
-                          Lookup<pooling>, Join<S, pooling>>;
+    using replicated =
+        Plan<Split<S, pooling>, parameters, Replicate<World, typename P::wire::backward, typename P::order>,
+             Lookup<pooling>, Join<S, pooling>>;
+    using agreeing =
+        Plan<Split<S, pooling>, Agree, parameters, Replicate<World, typename P::wire::backward, typename P::order>,
+             Lookup<pooling>, Join<S, pooling>>;
     using type = std::conditional_t<!S::replicated, owned, std::conditional_t<P::all_replicated, agreeing, replicated>>;
 };
 

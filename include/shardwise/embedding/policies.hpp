@@ -9,8 +9,8 @@
 #include "shardwise/comm/wire.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/device.hpp"
+#include "shardwise/embedding/fold.hpp"
 #include "shardwise/embedding/pooling.hpp"
-#include "shardwise/embedding/row_groups.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/sharding/policy.hpp"
 
@@ -53,7 +53,7 @@ struct Pooling {
     using type = P;
 };
 
-/// In which order gradients are summed: Tree or Sample.
+/// In which order, and how precisely, gradients are summed: Tree, WideTree or Sample.
 template <class O>
 struct Order {
     using type = O;

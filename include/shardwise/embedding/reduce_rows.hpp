@@ -3,17 +3,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <boost/mp11.hpp>
 
 #include "shardwise/comm/wire.hpp"
 #include "shardwise/core/buffer.hpp"
+#include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/cost.hpp"
-#include "shardwise/embedding/exchange_vectors.hpp"
+#include "shardwise/embedding/fold.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/embedding/row_groups.hpp"
 #include "shardwise/plan/plan.hpp"
@@ -46,11 +50,30 @@ struct Level<Peers> {
     }
 };
 
-/// Rows and their sums, cut by destination; and what arrives, grouped by row again. Shared by scatter and gather.
-template <class G, class Wire, bool Gather>
+/// Doubles on the wire: what a lossless wire makes of partial sums in double.
+struct Fp64 {
+    static constexpr const char* name = "fp64";
+    static constexpr std::size_t bytes = 8;
+    static constexpr bool exact = true;
+    static void encode(const double* from, std::byte* to, std::int64_t count) noexcept {
+        if (count != 0) std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
+    }
+    static void round(double*, std::int64_t) noexcept {}
+};
+
+/// What partial sums are between two levels: as wide as the order sums, or floats that a lossy wire rounds.
+template <class Wire, class Order>
+using PartialSum = std::conditional_t<Wire::exact, typename Order::sum, float>;
+
+/// Rows and their sums, cut by destination; and what arrives, grouped by row again. Shared by scatter, which sends
+/// partial sums, and gather, which sends totals. \tparam From  of the contributions
+template <class G, class AskedWire, class Order, class From, bool Gather>
 struct RowExchange {
+    using To = std::conditional_t<Gather, float, PartialSum<AskedWire, Order>>;
+    using Wire = std::conditional_t<std::is_same_v<To, double>, Fp64, AskedWire>;
+
     struct Set {
-        Buffer<float> sums;               // (row, dim), by destination
+        Buffer<To> sums;                  // (row, dim), by destination
         Buffer<LocalRow> rows;            // (row), by destination
         std::vector<std::int64_t> first;  // (member + 1)
         RowGroups groups;
@@ -61,13 +84,13 @@ struct RowExchange {
         std::size_t set = 0;
         std::int64_t count = 0;
         const LocalRow* rows = nullptr;
-        VectorBlock sums;
+        const To* sums = nullptr;  // (count, dim)
     };
     struct Tape {
         std::vector<Set> sets;  // (shard of the store)
         std::vector<Arrival> arrivals;
-        FoldScratch scratch;
-        std::vector<Buffer<float>> decoded;  // (member): where the wire is not exact
+        FoldScratch<Order> scratch;
+        std::vector<Buffer<To>> decoded;  // (member): where the wire is not exact
     };
 
     static void begin(StepEnv& env, Lanes& lanes, Tape& tape) {
@@ -75,7 +98,7 @@ struct RowExchange {
         tape.sets.resize(lanes.rows.size());
         tape.arrivals.clear();
         tape.decoded.resize(members);
-        prepare(tape.scratch, lanes);
+        tape.scratch.prepare(lanes);
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             const RowSet& from = lanes.rows[k];
             Set& set = tape.sets[k];
@@ -89,8 +112,8 @@ struct RowExchange {
             for (std::int64_t i = 0; i < from.count; ++i) {
                 const std::int64_t to = set.first[destination(env, from.rows[i])]++;
                 set.rows[static_cast<std::size_t>(to)] = from.rows[i];
-                float* sum = set.sums.data() + to * from.dim;
-                fold<Tree>(from, i, env.topology, tape.scratch, sum);
+                To* sum = set.sums.data() + to * from.dim;
+                fold<Order, From>(from, i, env.topology, tape.scratch, sum);
                 Wire::round(sum, from.dim);
             }
             for (std::size_t m = members; m > 0; --m)
@@ -100,20 +123,26 @@ struct RowExchange {
     }
     static PartSize size(StepEnv& env, Lanes& lanes, Tape& tape, int peer) {
         PartSize part;
+        std::int64_t numbers = 0;
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto [first, count] = range(env, tape.sets[k], peer);
+            numbers += 1 + count;
             part.control += 4;
             part.payload += count * (4 + lanes.rows[k].dim * static_cast<std::int64_t>(Wire::bytes));
         }
+        part.control += gap(numbers);
         return part;
     }
     static void pack(StepEnv& env, Lanes& lanes, Tape& tape, int peer, ByteWriter& to) {
         for (const Set& set : tape.sets)
             to.put(static_cast<std::uint32_t>(range(env, set, peer).count));
+        auto numbers = static_cast<std::int64_t>(tape.sets.size());
         for (const Set& set : tape.sets) {
             const auto [first, count] = range(env, set, peer);
             to.put(set.rows.data() + first, count);
+            numbers += count;
         }
+        if (gap(numbers) != 0) to.put(std::uint32_t{0});
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto [first, count] = range(env, tape.sets[k], peer);
             const std::int64_t dim = lanes.rows[k].dim;
@@ -124,28 +153,30 @@ struct RowExchange {
     static void unpack(StepEnv& env, Lanes& lanes, Tape& tape, int peer, ByteReader& from) {
         const std::size_t first = tape.arrivals.size();
         std::int64_t elements = 0;
+        auto numbers = static_cast<std::int64_t>(tape.sets.size());
         const int member = G::index(env.topology, peer);
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto count = static_cast<std::int64_t>(from.get<std::uint32_t>());
-            tape.arrivals.push_back({.member = member, .set = k, .count = count, .rows = nullptr, .sums = {}});
+            tape.arrivals.push_back({.member = member, .set = k, .count = count, .rows = nullptr, .sums = nullptr});
             elements += count * lanes.rows[k].dim;
+            numbers += count;
         }
         for (std::size_t k = 0; k < tape.sets.size(); ++k)
             tape.arrivals[first + k].rows = from.view<LocalRow>(tape.arrivals[first + k].count);
+        if (gap(numbers) != 0) static_cast<void>(from.get<std::uint32_t>());
         if (from.overrun()) return;
-        Buffer<float>& decoded = tape.decoded[static_cast<std::size_t>(member)];
+        Buffer<To>& decoded = tape.decoded[static_cast<std::size_t>(member)];
         if constexpr (!Wire::exact) decoded.on(*lanes.memory).resize(static_cast<std::size_t>(elements));
         std::int64_t at = 0;
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             Arrival& arrival = tape.arrivals[first + k];
             const std::int64_t dim = lanes.rows[k].dim;
-            arrival.sums = {.head = {}, .data = nullptr, .stride = dim};
             if constexpr (Wire::exact) {
-                arrival.sums.data = from.view<float>(arrival.count * dim);
+                arrival.sums = from.view<To>(arrival.count * dim);
             } else {
                 const auto* bytes = from.view<std::byte>(arrival.count * dim * static_cast<std::int64_t>(Wire::bytes));
                 if (bytes != nullptr) Wire::decode(bytes, decoded.data() + at, arrival.count * dim);
-                arrival.sums.data = decoded.data() + at;
+                arrival.sums = decoded.data() + at;
             }
             at += arrival.count * dim;
         }
@@ -156,12 +187,11 @@ struct RowExchange {
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto [first, count] = range(env, tape.sets[k], env.rank);
             const std::int64_t dim = lanes.rows[k].dim;
-            tape.arrivals.push_back(
-                {.member = mine,
-                 .set = k,
-                 .count = count,
-                 .rows = tape.sets[k].rows.data() + first,
-                 .sums = {.head = {}, .data = tape.sets[k].sums.data() + first * dim, .stride = dim}});
+            tape.arrivals.push_back({.member = mine,
+                                     .set = k,
+                                     .count = count,
+                                     .rows = tape.sets[k].rows.data() + first,
+                                     .sums = tape.sets[k].sums.data() + first * dim});
         }
         std::sort(tape.arrivals.begin(), tape.arrivals.end(), [](const Arrival& a, const Arrival& b) {
             return a.set != b.set ? a.set < b.set : a.member < b.member;
@@ -179,8 +209,9 @@ struct RowExchange {
                 const Arrival& arrival = tape.arrivals[a];
                 const int source = G::member(env.topology, env.rank, arrival.member);
                 for (std::int64_t i = 0; i < arrival.count; ++i)
-                    set.groups.put(position++, arrival.rows[i],
-                                   {.gradient = arrival.sums.row(i), .weight = 1.0F, .source = source});
+                    set.groups.put(
+                        position++, arrival.rows[i],
+                        {.gradient = arrival.sums + i * lanes.rows[k].dim, .weight = 1.0F, .source = source});
             }
             const ShardStore& shard = lanes.store->shards()[k];
             lanes.rows[k] = set.groups.group(static_cast<int>(k), shard.dim, shard.rows);
@@ -201,13 +232,13 @@ struct RowExchange {
                 if (!Wire::exact && index != mine) decoded[static_cast<std::size_t>(index)] += 4 * count * dim;
             }
             const auto sent = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
-            tally.need(4 * sent * dim);
+            tally.need(static_cast<std::int64_t>(sizeof(To)) * sent * dim);
             tally.need(4 * sent);
             RowGroups::tally(arrived, tally);
         });
         for (const std::int64_t bytes : decoded)
             tally.need(bytes);
-        tally.need(8 * cost.widest(rank));
+        tally.need(FoldScratch<Order>::bytes(cost.widest(rank)));
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         const Topology& t = cost.topology();
@@ -216,12 +247,17 @@ struct RowExchange {
                 const int to = G::member(t, from, index);
                 if (to == from) continue;
                 TierTraffic& cell = flush.at(from, to);
+                std::int64_t numbers = 0;
                 for_tables(cost, [&](std::size_t key, int dim) {
+                    ++numbers;
                     cell.control += 4;
-                    for (const std::int64_t row : cost.touched[static_cast<std::size_t>(from)][key])
-                        if (Gather || Level<G>::member_of(t, static_cast<LocalRow>(row)) == index)
-                            cell.payload += 4 + dim * static_cast<std::int64_t>(Wire::bytes);
+                    for (const std::int64_t row : cost.touched[static_cast<std::size_t>(from)][key]) {
+                        if (!Gather && Level<G>::member_of(t, static_cast<LocalRow>(row)) != index) continue;
+                        ++numbers;
+                        cell.payload += 4 + dim * static_cast<std::int64_t>(Wire::bytes);
+                    }
                 });
+                cell.control += gap(numbers);
             }
         }
         auto before = cost.touched;
@@ -240,6 +276,10 @@ struct RowExchange {
     }
 
   private:
+    /// Bytes between `numbers` counts and rows, of 4 bytes each, and sums that need alignment.
+    static constexpr std::int64_t gap(std::int64_t numbers) {
+        return sizeof(To) == 8 ? padded_part(4 * numbers) - 4 * numbers : 0;
+    }
     struct Range {
         std::int64_t first;
         std::int64_t count;
@@ -265,16 +305,16 @@ struct RowExchange {
 };
 
 /// The exchange step around a RowExchange.
-template <class G, class Wire, bool Gather>
+template <class G, class Wire, class Order, class From, bool Gather>
 struct RowExchangeStep {
-    using Core = RowExchange<G, Wire, Gather>;
+    using Core = RowExchange<G, Wire, Order, From, Gather>;
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<RowExchangeStep>;
     using Crosses = G;
     using Tape = typename Core::Tape;
     static constexpr bool reads_state = false;
     static std::string name() {
-        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + Level<G>::name + ", " + Wire::name + ">";
+        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + Level<G>::name + ", " + Core::Wire::name + ">";
     }
 
     template <class V>
@@ -308,12 +348,12 @@ struct RowExchangeStep {
 }  // namespace detail
 
 /// Rank, then host partials of each touched row to the one member of G that sums them. One message a member: 4 bytes a
-/// table of control, 4 + dim * element bytes a row of payload.
-template <class G, class Wire = Fp32>
-using ScatterRows = detail::RowExchangeStep<G, Wire, false>;
+/// table of control, 4 + dim * element bytes a row of payload. \tparam From  of the contributions that it finds
+template <class G, class Wire = Fp32, class Order = Tree, class From = float>
+using ScatterRows = detail::RowExchangeStep<G, Wire, Order, From, false>;
 /// Sums of rows from the members that made them to all members of G.
-template <class G, class Wire = Fp32>
-using GatherRows = detail::RowExchangeStep<G, Wire, true>;
+template <class G, class Wire = Fp32, class Order = Tree, class From = float>
+using GatherRows = detail::RowExchangeStep<G, Wire, Order, From, true>;
 
 namespace detail {
 
@@ -333,22 +373,25 @@ constexpr bool check_tree_group() {
 
 /// The levels of the tree under a group: what the adjoint of Replicate<G> goes up and down again. None where the group
 /// is no union of levels.
-template <class G, class Wire>
+template <class G, class Wire, class Order>
 struct ReduceRows {
     using type = std::enable_if_t<detail::check_tree_group<G>(), Plan<>>;
 };
-template <class Wire>
-struct ReduceRows<World, Wire> {
-    using type =
-        Plan<ScatterRows<OneHost, Wire>, ScatterRows<Peers, Wire>, GatherRows<Peers, Wire>, GatherRows<OneHost, Wire>>;
+template <class Wire, class Order>
+struct ReduceRows<World, Wire, Order> {
+    using Partial = detail::PartialSum<Wire, Order>;
+    using type = Plan<ScatterRows<OneHost, Wire, Order>, ScatterRows<Peers, Wire, Order, Partial>,
+                      GatherRows<Peers, Wire, Order, Partial>, GatherRows<OneHost, Wire, Order>>;
 };
-template <class Wire>
-struct ReduceRows<OneHost, Wire> {
-    using type = Plan<ScatterRows<OneHost, Wire>, GatherRows<OneHost, Wire>>;
+template <class Wire, class Order>
+struct ReduceRows<OneHost, Wire, Order> {
+    using Partial = detail::PartialSum<Wire, Order>;
+    using type = Plan<ScatterRows<OneHost, Wire, Order>, GatherRows<OneHost, Wire, Order, Partial>>;
 };
-template <class Wire>
-struct ReduceRows<Peers, Wire> {
-    using type = Plan<ScatterRows<Peers, Wire>, GatherRows<Peers, Wire>>;
+template <class Wire, class Order>
+struct ReduceRows<Peers, Wire, Order> {
+    using Partial = detail::PartialSum<Wire, Order>;
+    using type = Plan<ScatterRows<Peers, Wire, Order>, GatherRows<Peers, Wire, Order, Partial>>;
 };
 
 namespace detail {
@@ -367,11 +410,11 @@ constexpr const char* group_name() {
 }  // namespace detail
 
 /// Every member of G holds the rows: forward nothing, backward the sum over the members.
-template <class G, class Wire = Fp32>
+template <class G, class Wire = Fp32, class Order = Tree>
 struct Replicate {
     template <class Form>
     using Out = Form;
-    using Adjoint = typename ReduceRows<G, Wire>::type;
+    using Adjoint = typename ReduceRows<G, Wire, Order>::type;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = false;
     static std::string name() { return std::string{"Replicate<"} + detail::group_name<G>() + ">"; }

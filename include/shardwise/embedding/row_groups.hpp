@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -16,22 +14,11 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/plan/memory.hpp"
-#include "shardwise/topology/topology.hpp"
 
 /// \file
-/// Gradients by row: grouping contributions by row, and folding each group in the one order that the library fixes.
+/// Gradients by row: grouping contributions by row.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// The order in which contributions to a row are summed: samples inside a rank, ranks inside a host, hosts; each sum
-/// starts at +0.0. A sum that starts so is never -0.0, hence partial sums compose and absent ranks are free.
-struct Tree {
-    static constexpr const char* name = "tree";
-};
-/// All contributions in one sum, in the order of samples over all ranks: the same bits at every world size.
-struct Sample {
-    static constexpr const char* name = "sample";
-};
 
 /// The memory of one RowSet: contributions sorted by row.
 struct RowGroups {
@@ -122,74 +109,5 @@ struct RowGroups {
         }
     }
 };
-
-namespace detail {
-
-inline void start_sum(float* __restrict sum, const Contribution& c, int dim) {
-    for (int d = 0; d < dim; ++d)
-        sum[d] = std::fma(c.weight, c.gradient[d], 0.0F);
-}
-inline void add_to_sum(float* __restrict sum, const Contribution& c, int dim) {
-    for (int d = 0; d < dim; ++d)
-        sum[d] = std::fma(c.weight, c.gradient[d], sum[d]);
-}
-inline void add(float* __restrict sum, const float* __restrict term, int dim) {
-    for (int d = 0; d < dim; ++d)
-        sum[d] += term[d];
-}
-
-}  // namespace detail
-
-/// Scratch for `fold`: two rows of the widest shard.
-using FoldScratch = Buffer<float>;
-
-/// Makes room for folds of any row of the store.
-inline void prepare(FoldScratch& scratch, const Lanes& lanes) {
-    int widest = 0;
-    for (const ShardStore& shard : lanes.store->shards())
-        widest = std::max(widest, shard.dim);
-    scratch.on(*lanes.memory).resize(2 * static_cast<std::size_t>(widest));
-}
-
-/// The gradient of the i-th row of `set`, summed in the order `Order`, into sum[0..dim).
-/// Costs one pass over its contributions; host and total exist only once the row has a second source or host.
-template <class Order>
-void fold(const RowSet& set, std::int64_t i, const Topology& topology, FoldScratch& scratch, float* sum) {
-    const int dim = set.dim;
-    const Contribution* c = set.contributions + set.first[i];
-    const Contribution* const end = set.contributions + set.first[i + 1];
-    detail::start_sum(sum, *c, dim);
-    if constexpr (std::is_same_v<Order, Sample>) {
-        for (++c; c != end; ++c)
-            detail::add_to_sum(sum, *c, dim);
-        return;
-    } else {
-        const Contribution* next = c + 1;
-        for (; next != end && next->source == c->source; ++next)
-            detail::add_to_sum(sum, *next, dim);
-        if (next == end) return;
-        // `sum` holds the first rank; from here on it holds the total of the hosts done, or the host in progress
-        scratch.resize(2 * static_cast<std::size_t>(dim));
-        float* rank = scratch.data();
-        float* host = scratch.data() + dim;
-        float* into = sum;  // the host in progress
-        int current_host = topology.host_of(c->source);
-        while (next != end) {
-            const int source = next->source;
-            detail::start_sum(rank, *next, dim);
-            for (++next; next != end && next->source == source; ++next)
-                detail::add_to_sum(rank, *next, dim);
-            if (topology.host_of(source) == current_host) {
-                detail::add(into, rank, dim);
-            } else {
-                if (into == host) detail::add(sum, host, dim);
-                into = host;
-                std::copy_n(rank, dim, host);
-                current_host = topology.host_of(source);
-            }
-        }
-        if (into == host) detail::add(sum, host, dim);
-    }
-}
 
 }  // namespace shardwise::inline SHARDWISE_ABI

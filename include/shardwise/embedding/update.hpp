@@ -15,8 +15,8 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/cost.hpp"
+#include "shardwise/embedding/fold.hpp"
 #include "shardwise/embedding/lanes.hpp"
-#include "shardwise/embedding/row_groups.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 #include "shardwise/plan/plan.hpp"
@@ -39,7 +39,7 @@ struct Update {
     static std::string name() { return std::string{"Update<"} + Rule::name + ", " + Order::name + ">"; }
 
     struct Tape {
-        FoldScratch scratch;
+        FoldScratch<Order> scratch;
         Buffer<float> sum;
     };
 
@@ -48,14 +48,14 @@ struct Update {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<Update>();
         const Rule& rule = *static_cast<const Rule*>(lanes.rule);
-        prepare(tape.scratch, lanes);
+        tape.scratch.prepare(lanes);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
             const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
             float* sum = tape.sum.on(*lanes.memory).resize(static_cast<std::size_t>(set.dim)).data();
             for (std::int64_t i = 0; i < set.count; ++i) {
                 prefetch_row(set, shard, i + prefetch_distance);
-                fold<Order>(set, i, env.topology, tape.scratch, sum);
+                fold(set, i, env.topology, tape.scratch, sum);
                 double norm = 0.0;
                 if constexpr (Rule::needs_row_norm)
                     norm = set.sums_of_squares != nullptr ? set.sums_of_squares[i] : sum_of_squares(sum, set.dim);
@@ -67,7 +67,7 @@ struct Update {
         }
     }
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        tally.need(8 * cost.widest(rank));
+        tally.need(FoldScratch<Order>::bytes(cost.widest(rank)));
         tally.need(4 * cost.widest(rank));
     }
     static void shape(EmbeddingCost&) {}
@@ -78,7 +78,7 @@ struct Update {
     [[gnu::always_inline]] static void prefetch_row(const RowSet& set, const ShardStore& shard, std::int64_t i) {
         if (i >= set.count) return;
         const auto row = static_cast<std::int64_t>(set.rows[i]);
-        prefetch(set.contributions[set.first[i]].gradient, set.dim);
+        prefetch(set.contributions[set.first[i]].terms<float>(), set.dim);
         prefetch<PrefetchFor::writing>(shard.weights.data() + row * shard.dim, shard.dim);
         if constexpr (Rule::element_slots > 0)
             prefetch<PrefetchFor::writing>(shard.element_state.data() + row * shard.dim * Rule::element_slots,
@@ -121,7 +121,7 @@ struct RowNorms {
         std::vector<const double*> parts;  // (shard)
     };
     struct Tape {
-        FoldScratch scratch;
+        FoldScratch<Order> scratch;
         std::vector<Set> sets;
     };
 
@@ -129,7 +129,7 @@ struct RowNorms {
     static void begin(StepEnv& env, V& view) {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<RowNorms>();
-        prepare(tape.scratch, lanes);
+        tape.scratch.prepare(lanes);
         tape.sets.resize(lanes.rows.size());
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             RowSet& rows = lanes.rows[k];
@@ -142,7 +142,7 @@ struct RowNorms {
             set.first.on(*lanes.memory).resize(count + 1);
             for (std::size_t i = 0; i < count; ++i) {
                 float* sum = set.sums.data() + i * static_cast<std::size_t>(rows.dim);
-                fold<Order>(rows, static_cast<std::int64_t>(i), env.topology, tape.scratch, sum);
+                fold(rows, static_cast<std::int64_t>(i), env.topology, tape.scratch, sum);
                 set.mine[i] = sum_of_squares(sum, rows.dim);
                 set.folded[i] = {.gradient = sum, .weight = 1.0F, .source = 0};
                 set.first[i] = static_cast<std::int64_t>(i);
@@ -205,7 +205,7 @@ struct RowNorms {
             tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
             tally.need(8 * (count + 1));
         });
-        tally.need(8 * cost.widest(rank));
+        tally.need(FoldScratch<Order>::bytes(cost.widest(rank)));
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         const Placement& placement = *cost.placement;
