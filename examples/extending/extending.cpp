@@ -45,7 +45,7 @@ void train(const Options& o, sw::ThreadCommunicator& comm) {
     data.seed = o.seed;
     data.slice = {.batch = o.batch, .rank = comm.rank(), .ranks = comm.size()};
     sw::ClickGenerator generator{data};
-    Layer layer{comm, tables, {.rule = {.decay = 0.99F}, .learning_rate = {.base = 0.02F}, .seed = o.seed}};
+    Layer layer{comm, tables, {.learning_rate = {.base = 0.02F}, .seed = o.seed}, {.decay = 0.99F}};
     if (o.explain && comm.rank() == 0) fmt::print("{}\n", sw::describe(layer.program()));
 
     sw::ClickBatch batch;

@@ -19,7 +19,7 @@ std::vector<float> train_shardwise(const Problem& problem, sw::MpiCommunicator& 
                           .features = {},
                           .sharding = {}});
     sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Optimizer<sw::Sgd>, sw::Order<sw::Sample>> embedding{
-        comm, tables, {.rule = {}, .learning_rate = {.base = problem.learning_rate}, .seed = problem.seed}};
+        comm, tables, {.learning_rate = {.base = problem.learning_rate}, .seed = problem.seed}};
 
     const auto features = static_cast<std::int64_t>(problem.rows.size());
     std::vector<float> last;

@@ -19,17 +19,11 @@ namespace train_dlrm {
 template <class S>
 std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                 const std::vector<sw::TableConfig>& tables,
-                                                const sw::LayerSetup& setup) {
+                                                const sw::LayerOptions& options) {
     std::unique_ptr<sw::LayerBase> made;
     mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S>>>([&](auto identity) {
         using C = typename decltype(identity)::type;
-        if (C::names() == policies)
-            made = std::make_unique<typename C::Layer>(comm, tables,
-                                                       typename C::Layer::Options{.rule = {},
-                                                                                  .learning_rate = setup.learning_rate,
-                                                                                  .seed = setup.seed,
-                                                                                  .memory = setup.memory,
-                                                                                  .tracer = setup.tracer});
+        if (C::names() == policies) made = std::make_unique<typename C::Layer>(comm, tables, options);
     });
     return made;
 }

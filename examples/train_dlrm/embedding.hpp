@@ -39,6 +39,6 @@ void check_policies(const Policies& policies);
 /// \throws BadInput for a name that there is not, and for policies that do not go together
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                                             const std::vector<sw::TableConfig>& tables,
-                                                            const sw::LayerSetup& setup);
+                                                            const sw::LayerOptions& options);
 
 }  // namespace train_dlrm

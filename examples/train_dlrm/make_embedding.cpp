@@ -71,12 +71,13 @@ std::string axis_help(const std::string& axis) {
 }
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
-                                              const std::vector<sw::TableConfig>& tables, const sw::LayerSetup& setup) {
+                                              const std::vector<sw::TableConfig>& tables,
+                                              const sw::LayerOptions& options) {
     check_policies(policies);
     std::unique_ptr<sw::LayerBase> made;
     mp::mp_for_each<mp::mp_transform<mp::mp_identity, Shardings>>([&](auto identity) {
         using S = typename decltype(identity)::type;
-        if (policies.sharding == S::name) made = make_composition<S>(policies, comm, tables, setup);
+        if (policies.sharding == S::name) made = make_composition<S>(policies, comm, tables, options);
     });
     return made;
 }

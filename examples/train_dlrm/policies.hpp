@@ -72,6 +72,6 @@ using Compositions =
 template <class S>
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                               const std::vector<sw::TableConfig>& tables,
-                                                              const sw::LayerSetup& setup);
+                                                              const sw::LayerOptions& options);
 
 }  // namespace train_dlrm

@@ -115,9 +115,9 @@ void Trainer::explain() {
 
 void Trainer::load() {
     sw::Checkpoint all = model_.checkpoint();
-    all.numbers = {{"train/steps", 0}, {"train/samples", 0}};
+    all.numbers = {{"train/samples", 0}};
     sw::load_checkpoint(below_, o_.load, all);
-    first_step_ = all.numbers.at("train/steps");
+    first_step_ = model_.embedding().steps();
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
     if (o_.steps && *o_.steps != 0 && *o_.steps <= first_step_)
@@ -143,7 +143,7 @@ void Trainer::nothing_left() const {
 
 void Trainer::save() {
     sw::Checkpoint all = model_.checkpoint();
-    all.numbers = {{"train/steps", model_.steps()}, {"train/samples", std::max(seen_, skip_)}};
+    all.numbers = {{"train/samples", std::max(seen_, skip_)}};
     sw::save_checkpoint(below_, o_.save, all);
 }
 

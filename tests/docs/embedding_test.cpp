@@ -44,7 +44,8 @@ TEST(Embedding, ALayerAndItsTables) {
         Layer layer{comm,
                     {{.name = "user", .rows = 1000, .dim = 2},
                      {.name = "item", .rows = 5000, .dim = 4, .features = {"seen", "bought"}}},
-                    {.rule = {.epsilon = 1e-8F}, .learning_rate = {.base = 0.05F}, .seed = 7}};
+                    {.learning_rate = {.base = 0.05F}, .seed = 7},
+                    {.epsilon = 1e-8F}};
 
         EXPECT_EQ(layer.features(), (std::vector<std::string>{"user", "seen", "bought"}));
         EXPECT_EQ(layer.width(), 2 + 4 + 4);
@@ -239,14 +240,10 @@ TEST(Embedding, Options) {
         sw::MemoryAccount memory;
         sw::Tracer tracer;
         using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
-        const Layer::Options options{.rule = {.beta2 = 0.99F},
-                                     .learning_rate = {.base = 0.001F, .warmup = 100},
-                                     .seed = 7,
-                                     .memory = &memory,
-                                     .tracer = &tracer};
-        Layer layer{comm, tables, options};
+        const sw::LayerOptions options{
+            .learning_rate = {.base = 0.001F, .warmup = 100}, .seed = 7, .memory = &memory, .tracer = &tracer};
+        Layer layer{comm, tables, options, {.beta2 = 0.99F}};
         EXPECT_EQ(memory.static_bytes(), layer.predict_static_bytes(comm.rank()));
-        static_assert(std::is_same_v<Layer::Options, sw::LayerOptions<sw::Adam>>);
     });
 }
 

@@ -46,8 +46,7 @@ TEST(Extending, AnOptimizer) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
         using Layer = sw::EmbeddingLayer<sw::Optimizer<Momentum>>;
-        Layer layer{
-            comm, {{.name = "t", .rows = 3, .dim = 1}}, {.rule = {.decay = 0.5F}, .learning_rate = {.base = 1}}};
+        Layer layer{comm, {{.name = "t", .rows = 3, .dim = 1}}, {.learning_rate = {.base = 1}}, {.decay = 0.5F}};
         sw::JaggedBatch<int> batch;
         batch.samples = comm.rank() == 0 ? 1 : 0;
         batch.features = 1;

@@ -128,12 +128,12 @@ TEST(Fragments, RuleAndLearningRate) {
         using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
         Layer layer{comm,
                     tables,
-                    {.rule = {.beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-8F},
-                     .learning_rate = {.base = 0.01F,
+                    {.learning_rate = {.base = 0.01F,
                                        .warmup = 100,
                                        .decay = sw::LearningRate::Decay::polynomial,
                                        .decay_start = 1000,
-                                       .decay_steps = 9000}}};
+                                       .decay_steps = 9000}},
+                    {.beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-8F}};
         EXPECT_EQ(layer.width(), 4);
     });
 }

@@ -115,9 +115,10 @@ TEST(Flights, RanksWithDifferentLayersAreToldSo) {
         try {
             world.run([&](sw::ThreadCommunicator& comm) {
                 std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 4}};
-                Layer::Options options;
-                if (comm.rank() == 1) change(tables[0], options);
-                Layer layer{comm, tables, options};
+                sw::LayerOptions options;
+                Layer::rule_type rule;
+                if (comm.rank() == 1) change(tables[0], options, rule);
+                Layer layer{comm, tables, options, rule};
                 learn(layer, layer.start(batch_of(3).view()));
             });
         } catch (const sw::Mismatch& error) {
@@ -127,20 +128,26 @@ TEST(Flights, RanksWithDifferentLayersAreToldSo) {
     };
     const std::string expected =
         "runs another layer: give every rank the same policies, tables, options and number of steps";
-    EXPECT_EQ(message([](sw::TableConfig&, Layer::Options&) {}), "");
-    EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.rows = 11; }).find(expected), std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig& t, Layer::Options&) { t.dim = 5; }).find(expected), std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.rule.epsilon = 1e-3F; }).find(expected),
+    EXPECT_EQ(message([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type&) {}), "");
+    EXPECT_NE(message([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.rows = 11; }).find(expected),
               std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.seed = 2; }).find(expected), std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig&, Layer::Options& o) { o.learning_rate.base = 0.5F; }).find(expected),
+    EXPECT_NE(message([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.dim = 5; }).find(expected),
+              std::string::npos);
+    EXPECT_NE(
+        message([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type& r) { r.epsilon = 1e-3F; }).find(expected),
+        std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) { o.seed = 2; }).find(expected),
+              std::string::npos);
+    EXPECT_NE(message([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) {
+                  o.learning_rate.base = 0.5F;
+              }).find(expected),
               std::string::npos);
 }
 
 TEST(Flights, LearningRatesThatMakeNoScheduleAreToldSo) {
     sw::ThreadWorld world{sw::Topology{1, 1}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        Layer::Options options;
+        sw::LayerOptions options;
         options.learning_rate.decay_steps = 0;
         EXPECT_THROW((Layer{comm, {{.name = "t", .rows = 10, .dim = 3}}, options}), sw::BadInput);
     });

@@ -220,7 +220,7 @@ def checkpoint():
     assert metadata["optimizer"] == "sgd"
     assert tensors["tables/C1/weight"][0] == [200, 8] and tensors["tables/C26/weight"][0] == [200, 8]
     assert tensors["bottom.0.weight"][0] == [64, 13]
-    assert tensors["train/steps"] == ([], (14,))
+    assert tensors["steps"] == ([], (14,))
     assert max(abs(x) for x in tensors["tables/C1/weight"][1]) < 1
     # any number of ranks, and no training at all
     here = report(*common, "--optimizer", "sgd", "--load", "straight", "--steps", 0)

@@ -106,7 +106,7 @@ struct Composition {
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
     std::string order = "tree";
-    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerSetup&);
+    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
 
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
                                    std::uint64_t seed) const {

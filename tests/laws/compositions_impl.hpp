@@ -32,13 +32,8 @@ Composition composition() {
             .backward_wire = W::backward::name,
             .order = O::name,
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
-                        const sw::LayerSetup& setup) -> std::unique_ptr<sw::LayerBase> {
-                return std::make_unique<Composed>(comm, std::move(tables),
-                                                  typename Composed::Options{.rule = {},
-                                                                             .learning_rate = setup.learning_rate,
-                                                                             .seed = setup.seed,
-                                                                             .memory = setup.memory,
-                                                                             .tracer = setup.tracer});
+                        const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
+                return std::make_unique<Composed>(comm, std::move(tables), options);
             }};
 }
 

@@ -18,22 +18,11 @@
 #include "shardwise/embedding/layer_base.hpp"
 #include "shardwise/embedding/layer_traits.hpp"
 #include "shardwise/embedding/plans.hpp"
-#include "shardwise/optimizer/learning_rate.hpp"
 
 /// \file
 /// Embedding tables over all ranks of a communicator: the type that users compose.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// Run-time choices of a layer.
-template <class Rule>
-struct LayerOptions {
-    Rule rule = {};                   ///< the optimizer's constants
-    LearningRate learning_rate = {};  ///< by step
-    std::uint64_t seed = 1;           ///< of the initial weights
-    MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
-    Tracer* tracer = nullptr;         ///< null: no spans
-};
 
 /// Embedding tables, sharded by compile-time policies over the ranks of any communicator.
 ///
@@ -48,7 +37,6 @@ class EmbeddingLayer final : public LayerBase {
     using policies = LayerPolicies<Policies...>;
     using rule_type = typename policies::rule;
     using plan = PlanOf<policies>;
-    using Options = LayerOptions<rule_type>;
     static constexpr bool pooled = policies::pooling::pooled;
     static_assert(std::is_same_v<FormAfter<Bags, plan>, Outputs>, "the plan of a layer leads from bags to outputs");
 
@@ -56,17 +44,13 @@ class EmbeddingLayer final : public LayerBase {
     using Output = std::conditional_t<pooled, MatrixView<const float>, std::span<const MatrixView<const float>>>;
     using Gradient = Output;
 
-    /// Places and initialises the tables. Not collective; every rank gives the same tables and options (the first
-    /// flight throws Mismatch where tables, seed or learning rate differ).
+    /// Places and initialises the tables. Not collective; every rank gives the same arguments (the first flight
+    /// throws Mismatch where tables, seed, learning rate or rule differ).
+    /// \param rule  the optimizer's constants
     /// \throws BadInput for tables that make no sense
-    EmbeddingLayer(CommunicatorRef comm, std::vector<TableConfig> tables, const Options& options = {})
-        : LayerBase{comm,
-                    std::move(tables),
-                    layer_traits<policies>(options.rule),
-                    {.learning_rate = options.learning_rate,
-                     .seed = options.seed,
-                     .memory = options.memory,
-                     .tracer = options.tracer}} {}
+    EmbeddingLayer(CommunicatorRef comm, std::vector<TableConfig> tables, const LayerOptions& options = {},
+                   const rule_type& rule = {})
+        : LayerBase{comm, std::move(tables), layer_traits<policies>(rule), options} {}
 
     /// The result of a flight's lookup; see LayerBase::forward. Collective.
     Output forward(Flight& flight, const SourceLocation& where = SourceLocation::current()) {

@@ -58,8 +58,8 @@ class ShardRowNumbers {
     TableShape table_;
 };
 
-/// What a layer is made of besides its policies and tables.
-struct LayerSetup {
+/// Run-time choices of a layer, besides its tables and the constants of its optimizer.
+struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
@@ -127,7 +127,7 @@ class LayerBase {
         static_cast<void>(flight.release());
         state.bind_gradient(gradient);
         step_.step = steps_ + 1;
-        step_.learning_rate = setup_.learning_rate.at(step_.step);
+        step_.learning_rate = options_.learning_rate.at(step_.step);
         state.core.finish_backward();
         ++steps_;
     }
@@ -211,7 +211,7 @@ class LayerBase {
     [[nodiscard]] const std::string& optimizer() const noexcept { return traits_.optimizer; }
     [[nodiscard]] int element_slots() const noexcept { return traits_.element_slots; }
     [[nodiscard]] int row_slots() const noexcept { return traits_.row_slots; }
-    [[nodiscard]] MemoryAccount& memory() noexcept { return *setup_.memory; }
+    [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     /// \throws BadInput for a number that is none of steps
@@ -223,12 +223,12 @@ class LayerBase {
     }
 
   protected:
-    LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits, const LayerSetup& setup)
-        : comm_{comm}, tables_{std::move(tables)}, traits_{std::move(traits)}, setup_{setup} {
-        setup_.learning_rate.check();
-        if (setup_.memory == nullptr) {
+    LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits, const LayerOptions& options)
+        : comm_{comm}, tables_{std::move(tables)}, traits_{std::move(traits)}, options_{options} {
+        options_.learning_rate.check();
+        if (options_.memory == nullptr) {
             own_memory_ = std::make_unique<MemoryAccount>();
-            setup_.memory = own_memory_.get();
+            options_.memory = own_memory_.get();
         }
         name_features();
         for (const ShardingMaps& maps : traits_.shardings)
@@ -261,14 +261,14 @@ class LayerBase {
         try {
             for (const Placement& placement : placements_)
                 stores_.emplace_back(placement, comm_.rank(), traits_.element_slots, traits_.row_slots,
-                                     setup_.memory->tables());
+                                     options_.memory->tables());
         } catch (const std::bad_alloc&) {
             throw BadInput{"the tables and moments on rank " + std::to_string(comm_.rank()) + " take " +
                            std::to_string(predict_static_bytes(comm_.rank())) +
                            " bytes, and there is not as much memory: give smaller tables, or more ranks"};
         }
         for (std::size_t branch = 0; branch < placements_.size(); ++branch)
-            traits_.shardings[branch].initialize(stores_[branch], placements_[branch], setup_.seed);
+            traits_.shardings[branch].initialize(stores_[branch], placements_[branch], options_.seed);
     }
     /// The numbers of the tables that the policy `sharding` places. \throws BadInput for a name that is no policy here
     [[nodiscard]] std::vector<int> tables_of(const std::string& sharding) const {
@@ -299,20 +299,20 @@ class LayerBase {
             for (const std::string& feature : features_of(table))
                 digest.add(feature);
         }
-        digest.add(static_cast<std::int64_t>(setup_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
-        setup_.learning_rate.add_to(digest);
+        digest.add(static_cast<std::int64_t>(options_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
+        options_.learning_rate.add_to(digest);
     }
 
     detail::LayerState& free_state() {
         for (auto& state : states_)
             if (!state->core.active()) return *state;
-        std::pmr::memory_resource& memory = setup_.memory->work();
+        std::pmr::memory_resource& memory = options_.memory->work();
         states_.push_back(std::make_unique<detail::LayerState>(features_, traits_.program, comm_, memory));
         detail::LayerState& state = *states_.back();
         for (std::size_t i = 0; i < placements_.size(); ++i)
             state.bind(traits_.mixed ? BranchPath{i} : BranchPath{}, placements_[i], stores_[i], memory,
                        traits_.rule.get(), step_);
-        state.core.trace(setup_.tracer);
+        state.core.trace(options_.tracer);
         return state;
     }
     void begin(detail::LayerState& state, const std::string& wrong) {
@@ -345,7 +345,7 @@ class LayerBase {
     CommunicatorRef comm_;
     std::vector<TableConfig> tables_;
     LayerTraits traits_;
-    LayerSetup setup_;
+    LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
     detail::LayerFeatures features_;
     std::vector<Placement> placements_;  // (branch)

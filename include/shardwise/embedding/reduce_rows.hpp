@@ -123,26 +123,23 @@ struct RowExchange {
     }
     static PartSize size(StepEnv& env, Lanes& lanes, Tape& tape, int peer) {
         PartSize part;
-        std::int64_t numbers = 0;
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto [first, count] = range(env, tape.sets[k], peer);
-            numbers += 1 + count;
             part.control += 4;
             part.payload += count * (4 + lanes.rows[k].dim * static_cast<std::int64_t>(Wire::bytes));
         }
-        part.control += gap(numbers);
         return part;
     }
     static void pack(StepEnv& env, Lanes& lanes, Tape& tape, int peer, ByteWriter& to) {
+        [[maybe_unused]] const std::byte* const begin = to.position();
         for (const Set& set : tape.sets)
             to.put(static_cast<std::uint32_t>(range(env, set, peer).count));
-        auto numbers = static_cast<std::int64_t>(tape.sets.size());
         for (const Set& set : tape.sets) {
             const auto [first, count] = range(env, set, peer);
             to.put(set.rows.data() + first, count);
-            numbers += count;
         }
-        if (gap(numbers) != 0) to.put(std::uint32_t{0});
+        // Doubles are aligned by the padding that would else stand behind them: the size stays.
+        if constexpr (sizeof(To) == part_alignment) to.pad(begin);
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto [first, count] = range(env, tape.sets[k], peer);
             const std::int64_t dim = lanes.rows[k].dim;
@@ -153,17 +150,15 @@ struct RowExchange {
     static void unpack(StepEnv& env, Lanes& lanes, Tape& tape, int peer, ByteReader& from) {
         const std::size_t first = tape.arrivals.size();
         std::int64_t elements = 0;
-        auto numbers = static_cast<std::int64_t>(tape.sets.size());
         const int member = G::index(env.topology, peer);
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             const auto count = static_cast<std::int64_t>(from.get<std::uint32_t>());
             tape.arrivals.push_back({.member = member, .set = k, .count = count, .rows = nullptr, .sums = nullptr});
             elements += count * lanes.rows[k].dim;
-            numbers += count;
         }
         for (std::size_t k = 0; k < tape.sets.size(); ++k)
             tape.arrivals[first + k].rows = from.view<LocalRow>(tape.arrivals[first + k].count);
-        if (gap(numbers) != 0) static_cast<void>(from.get<std::uint32_t>());
+        if constexpr (sizeof(To) == part_alignment) from.skip_padding();
         if (from.overrun()) return;
         Buffer<To>& decoded = tape.decoded[static_cast<std::size_t>(member)];
         if constexpr (!Wire::exact) decoded.on(*lanes.memory).resize(static_cast<std::size_t>(elements));
@@ -247,17 +242,12 @@ struct RowExchange {
                 const int to = G::member(t, from, index);
                 if (to == from) continue;
                 TierTraffic& cell = flush.at(from, to);
-                std::int64_t numbers = 0;
                 for_tables(cost, [&](std::size_t key, int dim) {
-                    ++numbers;
                     cell.control += 4;
-                    for (const std::int64_t row : cost.touched[static_cast<std::size_t>(from)][key]) {
-                        if (!Gather && Level<G>::member_of(t, static_cast<LocalRow>(row)) != index) continue;
-                        ++numbers;
-                        cell.payload += 4 + dim * static_cast<std::int64_t>(Wire::bytes);
-                    }
+                    for (const std::int64_t row : cost.touched[static_cast<std::size_t>(from)][key])
+                        if (Gather || Level<G>::member_of(t, static_cast<LocalRow>(row)) == index)
+                            cell.payload += 4 + dim * static_cast<std::int64_t>(Wire::bytes);
                 });
-                cell.control += gap(numbers);
             }
         }
         auto before = cost.touched;
@@ -276,10 +266,6 @@ struct RowExchange {
     }
 
   private:
-    /// Bytes between `numbers` counts and rows, of 4 bytes each, and sums that need alignment.
-    static constexpr std::int64_t gap(std::int64_t numbers) {
-        return sizeof(To) == 8 ? padded_part(4 * numbers) - 4 * numbers : 0;
-    }
     struct Range {
         std::int64_t first;
         std::int64_t count;
