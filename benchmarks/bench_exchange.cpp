@@ -24,7 +24,7 @@
 
 namespace {
 
-using shardwise_bench::Best;
+using shardwise_bench::Times;
 
 constexpr int ranks = 4;
 constexpr int repetitions = 16;
@@ -75,8 +75,8 @@ double copy_time(std::int64_t messages, std::size_t bytes) {
 void flush(benchmark::State& state) {
     const auto bytes = static_cast<std::size_t>(state.range(0));
     auto world = make_world();
-    Best kernel;
-    Best ceiling;
+    Times kernel;
+    Times ceiling;
     for ([[maybe_unused]] auto iteration : state) {
         double time = 0.0;
         world.run([&](shardwise::ThreadCommunicator& comm) {

@@ -1,37 +1,43 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The pooled lookup of the host. Its ceiling reads the same rows and writes an output of the same shape, with huge
-// pages and the best of several prefetch distances, in the same process.
+// The pooled lookup of the host, alone and as the forward pass of a layer on one rank, on 8 tables and 8192 samples.
+// Its ceiling reads the same rows and writes an output of the same shape, with huge pages and the best of several
+// prefetch distances, in the same process, run by run.
 //
-//   bench_lookup [--table_mib=N] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_lookup [--rows=N] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
+#include <limits>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/buffer.hpp"
+#include "shardwise/embedding/layer.hpp"
 #include "shardwise/embedding/lookup_kernel.hpp"
+#include "shardwise/sharding/table.hpp"
 #include "support.hpp"
 
 namespace {
 
-using shardwise_bench::Best;
 using shardwise_bench::Line;
+using shardwise_bench::Shape;
+using shardwise_bench::Times;
 
-std::int64_t table_mib = 1024;
+std::int64_t rows = 1'000'000;  // a table
 
-/// A table of one dim, kept from benchmark to benchmark.
-const float* table(int dim, std::int64_t rows) {
+/// All tables of one dim, kept from benchmark to benchmark.
+const float* tables(int dim) {
     static int last = 0;
     static shardwise::HugePageResource memory;
     static shardwise::Buffer<float> weights;
     if (dim != last) {
         weights.release();
-        weights.on(memory).resize(static_cast<std::size_t>(rows * dim));
+        weights.on(memory).resize(static_cast<std::size_t>(Shape::tables * rows * dim));
         for (std::size_t i = 0; i < weights.size(); ++i)
             weights[i] = static_cast<float>(i & 1023U) * 0.001F;
         last = dim;
@@ -39,75 +45,131 @@ const float* table(int dim, std::int64_t rows) {
     return weights.data();
 }
 
-/// Reads each row and writes each output once; sums all rows of a bag into a few registers.
-template <int Dim>
-void ceiling(const shardwise::LookupArguments& a, int distance) {
+/// Reads each row once and, if `Write`, writes each output once; sums all rows of a bag into a few registers.
+template <int Dim, bool Write>
+void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead& ahead) {
     std::int64_t i = 0;
+    Line all{};
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         Line sum[4] = {};
         for (const std::int64_t end = i + (a.lengths == nullptr ? 1 : a.lengths[bag]); i < end; ++i) {
-            if (i + distance < a.ids)
-                shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + distance]) * Dim, Dim, 0);
+            if (i + ahead.rows < a.ids)
+                shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + ahead.rows]) * Dim, Dim,
+                                          ahead.second_cache);
             const float* row = a.table + static_cast<std::int64_t>(a.rows[i]) * Dim;
             for (int d = 0; d < Dim; d += 16)
                 sum[d / 16 % 4] += *reinterpret_cast<const Line*>(row + d);
         }
-        for (int d = 0; d < Dim; d += 16)
-            *reinterpret_cast<Line*>(a.out + bag * Dim + d) = sum[d / 16 % 4];
+        if constexpr (Write) {
+            for (int d = 0; d < Dim; d += 16)
+                *reinterpret_cast<Line*>(a.out + bag * Dim + d) = sum[d / 16 % 4];
+        } else {
+            all += sum[0] + sum[1] + sum[2] + sum[3];
+        }
     }
+    if constexpr (!Write) benchmark::DoNotOptimize(all);
 }
 
-/// Arguments: dim, ids a bag, 1 for Zipf.
-void pooled_lookup(benchmark::State& state) {
-    const int dim = static_cast<int>(state.range(0));
-    const std::int64_t bag = state.range(1);
-    const std::int64_t rows = (table_mib << 20U) / 4 / dim;
-    const std::int64_t bags = 400'000 / bag;
-    const std::int64_t ids = bags * bag;
+/// The time with the best prefetch.
+template <bool Write>
+double time_of_reading(const std::vector<shardwise::LookupArguments>& arguments) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& ahead : shardwise_bench::prefetches)
+        best = std::min(best, shardwise_bench::seconds([&] {
+                            for (const auto& a : arguments) {
+                                if (a.dim == 16) read_rows<16, Write>(a, ahead);
+                                if (a.dim == 64) read_rows<64, Write>(a, ahead);
+                                if (a.dim == 128) read_rows<128, Write>(a, ahead);
+                            }
+                        }));
+    return best;
+}
+
+/// What the kernel reads and writes, a table each.
+struct Problem {
+    explicit Problem(const Shape& shape)
+        : lengths(static_cast<std::size_t>(Shape::samples), shape.bag),
+          local(static_cast<std::size_t>(Shape::tables * shape.ids())) {
+        const auto batch = shape.batch();
+        for (std::size_t i = 0; i < local.size(); ++i)
+            local[i] = static_cast<shardwise::LocalRow>(batch.values[i]);
+        out.on(memory).assign_zero(static_cast<std::size_t>(Shape::samples * shape.width()));
+        for (int t = 0; t < Shape::tables; ++t)
+            arguments.push_back({.table = tables(shape.dim) + t * shape.rows * shape.dim,
+                                 .dim = shape.dim,
+                                 .bags = Shape::samples,
+                                 .ids = shape.ids(),
+                                 .lengths = shape.bag == 1 ? nullptr : lengths.data(),
+                                 .rows = local.data() + t * shape.ids(),
+                                 .weights = nullptr,
+                                 .out = out.data() + t * Shape::samples * shape.dim});
+    }
+    std::vector<std::int32_t> lengths;
     std::vector<shardwise::LocalRow> local;
-    for (const std::int64_t id : shardwise_bench::make_ids(ids, rows, state.range(2) != 0))
-        local.push_back(static_cast<shardwise::LocalRow>(id));
-    const std::vector<std::int32_t> lengths(static_cast<std::size_t>(bags), static_cast<std::int32_t>(bag));
     shardwise::HugePageResource memory;
-    shardwise::Buffer<float> out{memory};
-    out.assign_zero(static_cast<std::size_t>(bags * dim));
-    const shardwise::LookupArguments arguments{.table = table(dim, rows),
-                                               .dim = dim,
-                                               .bags = bags,
-                                               .ids = ids,
-                                               .lengths = bag == 1 ? nullptr : lengths.data(),
-                                               .rows = local.data(),
-                                               .weights = nullptr,
-                                               .out = out.data()};
-    Best kernel;
-    Best best_ceiling;
+    shardwise::Buffer<float> out;
+    std::vector<shardwise::LookupArguments> arguments;
+};
+
+std::int64_t bytes_of(const Shape& shape) {
+    const std::int64_t row = 4 * shape.dim;
+    return Shape::tables * (shape.ids() * (row + 4) + Shape::samples * (row + (shape.bag == 1 ? 0 : 4)));
+}
+
+void lookup(benchmark::State& state) {
+    const Shape shape{state, rows};
+    const Problem problem{shape};
+    Times kernel;
+    Times ceiling;
+    Times bare;
     for ([[maybe_unused]] auto iteration : state) {
-        const double time = shardwise_bench::seconds([&] { shardwise::pooled_lookup(arguments); });
+        const double time = shardwise_bench::seconds([&] {
+            for (const auto& a : problem.arguments)
+                shardwise::pooled_lookup(a);
+        });
         state.SetIterationTime(time);
         kernel.add(time);
-        for (const int distance : {16, 24, 32, 48})
-            best_ceiling.add(shardwise_bench::seconds([&] {
-                if (dim == 16) ceiling<16>(arguments, distance);
-                if (dim == 64) ceiling<64>(arguments, distance);
-                if (dim == 128) ceiling<128>(arguments, distance);
-            }));
+        ceiling.add(time_of_reading<true>(problem.arguments));
+        bare.add(time_of_reading<false>(problem.arguments));
     }
-    const std::int64_t row_bytes = 4 * dim;
-    shardwise_bench::report(state, ids * (row_bytes + 4) + bags * (row_bytes + (bag == 1 ? 0 : 4)), kernel,
-                            best_ceiling);
+    shardwise_bench::report(state, bytes_of(shape), kernel, ceiling);
+    state.counters["read_rate"] = static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.median();
 }
 
-BENCHMARK(pooled_lookup)
-    ->ArgNames({"dim", "bag", "zipf"})
-    ->ArgsProduct({{16, 64, 128}, {1, 20}, {0, 1}})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+/// From the user's 64-bit ids to the output matrix: ids checked, rows looked up, features put side by side.
+void forward(benchmark::State& state) {
+    using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>>;
+    const Shape shape{state, rows};
+    const Problem problem{shape};
+    const auto batch = shape.batch();
+    shardwise::ThreadWorld world{shardwise::Topology{}};
+    world.run([&](shardwise::ThreadCommunicator& comm) {
+        std::vector<shardwise::TableConfig> configs;
+        for (int t = 0; t < Shape::tables; ++t)
+            configs.push_back(
+                {.name = std::to_string(t), .rows = rows, .dim = shape.dim, .features = {}, .sharding = ""});
+        Layer layer{comm, configs};
+        static_cast<void>(layer.forward(batch.view()));  // allocates what a step needs
+        Times kernel;
+        Times ceiling;
+        for ([[maybe_unused]] auto iteration : state) {
+            const double time = shardwise_bench::seconds([&] { static_cast<void>(layer.forward(batch.view())); });
+            state.SetIterationTime(time);
+            kernel.add(time);
+            ceiling.add(time_of_reading<true>(problem.arguments));
+        }
+        shardwise_bench::report(state, bytes_of(shape), kernel, ceiling);
+    });
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    table_mib = shardwise_bench::take_table_mib(argc, argv, table_mib);
+    rows = shardwise_bench::take("rows", argc, argv, rows);
+    const bool quick = shardwise_bench::take("quick", argc, argv, 0) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+    shardwise_bench::register_shapes("lookup", lookup, quick);
+    shardwise_bench::register_shapes("forward", forward, quick);
     benchmark::RunSpecifiedBenchmarks();
 }

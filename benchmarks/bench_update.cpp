@@ -1,151 +1,185 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The backward plan of a layer on one rank: gradients grouped by row, folded, and the fused RowwiseAdagrad. Its ceiling
-// reads and writes each touched row and its moment once, reads each bag's gradient once, and sorts the same ids by
-// radix.
+// The backward plan of a layer on one rank: gradients grouped by row, folded, and the fused RowwiseAdagrad, on 8 tables
+// and 8192 samples. Its ceiling reads and writes each touched row and its moment once, reads each bag's gradient once,
+// and sorts the same ids by radix; in the same process, run by run.
 //
-//   bench_update [--table_mib=N] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_update [--rows=N] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/core/buffer.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/table.hpp"
 #include "support.hpp"
 
 namespace {
 
-using shardwise_bench::Best;
 using shardwise_bench::Line;
+using shardwise_bench::Shape;
+using shardwise_bench::Times;
 
-std::int64_t table_mib = 1024;
+std::int64_t rows = 1'000'000;  // a table
 
-/// A stable radix sort of (row << 32 | position) by row, with as few passes of 11 bits as the rows need.
-void radix_sort(std::vector<std::uint64_t>& keys, std::vector<std::uint64_t>& spare, std::int64_t rows) {
-    for (unsigned shift = 0; rows >> shift > 0; shift += 11) {
-        std::array<std::uint32_t, 2048> offset{};
-        for (const std::uint64_t key : keys)
-            ++offset[key >> (32 + shift) & 2047U];
+using Keys = std::vector<std::uint64_t>;
+
+/// A stable radix sort of (row << 32 | position) by row, with as few passes of at most 11 bits as the rows need.
+void radix_sort(Keys& keys, Keys& spare, std::int64_t of) {
+    const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(of - 1)));
+    const unsigned digits = (bits + 10) / 11;
+    const unsigned width = digits == 0 ? 0 : (bits + digits - 1) / digits;
+    const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
+    std::array<std::array<std::uint32_t, 2048>, 3> offsets{};
+    for (const std::uint64_t key : keys)
+        for (unsigned digit = 0; digit < digits; ++digit)
+            ++offsets[digit][key >> (32U + digit * width) & mask];
+    for (unsigned digit = 0; digit < digits; ++digit) {
         std::uint32_t sum = 0;
-        for (std::uint32_t& o : offset)
+        for (std::uint32_t& o : offsets[digit])
             sum += std::exchange(o, sum);
         for (const std::uint64_t key : keys)
-            spare[offset[key >> (32 + shift) & 2047U]++] = key;
+            spare[offsets[digit][key >> (32U + digit * width) & mask]++] = key;
         keys.swap(spare);
     }
 }
 
-/// What the ceiling reads and writes.
+/// What the ceiling reads and writes of one table.
 struct Ceiling {
     float* weights;
     float* moments;
-    int dim;
-    std::int64_t rows;
-    const std::vector<std::int64_t>* ids;
-    const float* gradient;
-    std::int64_t bags;
-    std::vector<std::uint64_t> keys;
-    std::vector<std::uint64_t> spare;
+    const std::int64_t* ids;
+    const float* gradient;  // (samples, dim)
+    Keys keys;
+    Keys spare;
 
-    void run() {
+    void sort() {
         for (std::size_t i = 0; i < keys.size(); ++i)
-            keys[i] = static_cast<std::uint64_t>((*ids)[i]) << 32U | i;
+            keys[i] = static_cast<std::uint64_t>(ids[i]) << 32U | i;
         radix_sort(keys, spare, rows);
+    }
+    void read_gradient(int dim) const {
         Line sum{};
-        for (std::int64_t i = 0; i < bags * dim; i += 16)
+        for (std::int64_t i = 0; i < Shape::samples * dim; i += 16)
             sum += *reinterpret_cast<const Line*>(gradient + i);
-        std::size_t distinct = 0;  // in place: the sorted rows once each
+        benchmark::DoNotOptimize(sum);
+    }
+    /// The touched rows, once each, in place of the spare keys. \returns how many
+    std::size_t find_distinct() {
+        std::size_t distinct = 0;
         for (const std::uint64_t key : keys)
             if (distinct == 0 || spare[distinct - 1] != key >> 32U) spare[distinct++] = key >> 32U;
+        return distinct;
+    }
+    void update_rows(std::size_t distinct, int dim, const shardwise_bench::Ahead& ahead) const {
+        const Line change = Line{} + 1e-9F;
         for (std::size_t i = 0; i < distinct; ++i) {
-            if (i + 16 < distinct) {
-                const auto ahead = static_cast<std::int64_t>(spare[i + 16]);
-                shardwise_bench::prefetch(weights + ahead * dim, dim, 1);
-                __builtin_prefetch(moments + ahead, 1, 3);
+            const std::size_t next = i + static_cast<std::size_t>(ahead.rows);
+            if (next < distinct) {
+                const auto row = static_cast<std::int64_t>(spare[next]);
+                shardwise_bench::prefetch(weights + row * dim, dim, ahead.second_cache);
+                shardwise_bench::prefetch(moments + row, 1, ahead.second_cache);
             }
             const auto row = static_cast<std::int64_t>(spare[i]);
-            moments[row] += sum[0];
+            moments[row] += change[0];
             for (int d = 0; d < dim; d += 16)
-                *reinterpret_cast<Line*>(weights + row * dim + d) += sum;
+                *reinterpret_cast<Line*>(weights + row * dim + d) += change;
         }
     }
 };
 
-/// Arguments: dim, ids a bag, 1 for Zipf.
 void update(benchmark::State& state) {
     using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>,
                                             shardwise::Optimizer<shardwise::RowwiseAdagrad<>>>;
-    const int dim = static_cast<int>(state.range(0));
-    const std::int64_t bag = state.range(1);
-    const std::int64_t rows = (table_mib << 20U) / 4 / dim;
-    const std::int64_t bags = 200'000 / bag;
-    shardwise::JaggedBatch<std::int64_t> batch;
-    batch.samples = bags;
-    batch.features = 1;
-    batch.values = shardwise_bench::make_ids(bags * bag, rows, state.range(2) != 0);
-    if (bag != 1) batch.lengths.assign(static_cast<std::size_t>(bags), static_cast<std::int32_t>(bag));
-    std::vector<std::int64_t> distinct = batch.values;
-    std::sort(distinct.begin(), distinct.end());
-    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    const Shape shape{state, rows};
+    const auto batch = shape.batch();
     shardwise::HugePageResource memory;
     shardwise::Buffer<float> gradient{memory};
-    gradient.resize(static_cast<std::size_t>(bags * dim));
+    gradient.resize(static_cast<std::size_t>(Shape::samples * shape.width()));
     std::fill_n(gradient.data(), gradient.size(), 1e-6F);
 
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
-        Layer layer{comm, {{.name = "table", .rows = rows, .dim = dim, .features = {}, .sharding = ""}}};
-        Ceiling ceiling{.weights = nullptr,
-                        .moments = nullptr,
-                        .dim = dim,
-                        .rows = rows,
-                        .ids = &batch.values,
-                        .gradient = gradient.data(),
-                        .bags = bags,
-                        .keys = std::vector<std::uint64_t>(batch.values.size()),
-                        .spare = std::vector<std::uint64_t>(batch.values.size())};
+        std::vector<shardwise::TableConfig> configs;
+        for (int t = 0; t < Shape::tables; ++t)
+            configs.push_back(
+                {.name = std::to_string(t), .rows = rows, .dim = shape.dim, .features = {}, .sharding = ""});
+        Layer layer{comm, configs};
+        std::vector<Ceiling> ceilings;
+        const auto ids = static_cast<std::size_t>(shape.ids());
         layer.for_each_shard([&](const shardwise::ShardView& shard, const auto&) {
-            ceiling.weights = shard.weights;
-            ceiling.moments = shard.row_state;
+            const std::size_t t = ceilings.size();
+            ceilings.push_back({.weights = shard.weights,
+                                .moments = shard.row_state,
+                                .ids = batch.values.data() + t * ids,
+                                .gradient = gradient.data() + static_cast<std::int64_t>(t) * Shape::samples * shape.dim,
+                                .keys = Keys(ids),
+                                .spare = Keys(ids)});
         });
-        const shardwise::MatrixView<const float> view{gradient.data(), bags, dim};
+        std::int64_t distinct = 0;
+        for (Ceiling& ceiling : ceilings) {
+            ceiling.sort();
+            distinct += static_cast<std::int64_t>(ceiling.find_distinct());
+        }
+        const shardwise::MatrixView<const float> view{gradient.data(), Shape::samples, shape.width()};
         static_cast<void>(layer.forward(batch.view()));
         layer.backward(view);  // allocates what a step needs
-        Best kernel;
-        Best best_ceiling;
+        Times kernel;
+        Times ceiling;
+        Times sorting;
+        Times bare;
         for ([[maybe_unused]] auto iteration : state) {
             static_cast<void>(layer.forward(batch.view()));
             const double time = shardwise_bench::seconds([&] { layer.backward(view); });
             state.SetIterationTime(time);
             kernel.add(time);
-            best_ceiling.add(shardwise_bench::seconds([&] { ceiling.run(); }));
+            double sort = 0.0;
+            double rest = 0.0;
+            std::vector<std::size_t> touched;
+            for (Ceiling& c : ceilings) {
+                sort += shardwise_bench::seconds([&] { c.sort(); });
+                rest += shardwise_bench::seconds([&] {
+                    touched.push_back(c.find_distinct());
+                    c.read_gradient(shape.dim);
+                });
+            }
+            double best = std::numeric_limits<double>::infinity();
+            for (const auto& ahead : shardwise_bench::prefetches)
+                best = std::min(best, shardwise_bench::seconds([&] {
+                                    for (std::size_t t = 0; t < ceilings.size(); ++t)
+                                        ceilings[t].update_rows(touched[t], shape.dim, ahead);
+                                }));
+            ceiling.add(sort + rest + best);
+            sorting.add(sort);
+            bare.add(best);
         }
-        const std::int64_t row_bytes = 4 * dim;
-        shardwise_bench::report(state,
-                                static_cast<std::int64_t>(distinct.size()) * 2 * (row_bytes + 4) + bags * row_bytes,
-                                kernel, best_ceiling);
-        state.counters["distinct"] = static_cast<double>(distinct.size());
+        const std::int64_t row = 4 * shape.dim;
+        shardwise_bench::report(state, distinct * 2 * (row + 4) + Shape::samples * Shape::tables * row, kernel,
+                                ceiling);
+        state.counters["distinct"] = static_cast<double>(distinct);
+        state.counters["sort_ms"] = sorting.median() * 1e3;
+        state.counters["rmw_rate"] = static_cast<double>(distinct * 2 * (row + 4)) / bare.median();
     });
 }
-
-BENCHMARK(update)
-    ->ArgNames({"dim", "bag", "zipf"})
-    ->ArgsProduct({{16, 64, 128}, {1, 20}, {0, 1}})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    table_mib = shardwise_bench::take_table_mib(argc, argv, table_mib);
+    rows = shardwise_bench::take("rows", argc, argv, rows);
+    const bool quick = shardwise_bench::take("quick", argc, argv, 0) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+    shardwise_bench::register_shapes("update", update, quick);
     benchmark::RunSpecifiedBenchmarks();
 }

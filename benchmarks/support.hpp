@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string_view>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "shardwise/core/jagged.hpp"
 #include "shardwise/data/zipf.hpp"
 
 /// \file
@@ -21,21 +22,21 @@
 
 namespace shardwise_bench {
 
-/// Takes `--table_mib=N`, the size of a table, out of the arguments; `standard` when it is not there.
-inline std::int64_t take_table_mib(int& argc, char** argv, std::int64_t standard) {
-    constexpr std::string_view flag = "--table_mib=";
-    std::int64_t mib = standard;
+/// Takes `--NAME=N` out of the arguments; `standard` when it is not there.
+inline std::int64_t take(std::string_view name, int& argc, char** argv, std::int64_t standard) {
+    std::int64_t value = standard;
     int kept = 1;
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument{argv[i]};
-        if (argument.starts_with(flag)) {
-            std::from_chars(argument.data() + flag.size(), argument.data() + argument.size(), mib);
+        if (argument.starts_with("--") && argument.substr(2).starts_with(name) &&
+            argument.substr(2 + name.size()).starts_with('=')) {
+            std::from_chars(argument.data() + name.size() + 3, argument.data() + argument.size(), value);
         } else {
             argv[kept++] = argv[i];
         }
     }
     argc = kept;
-    return mib;
+    return value;
 }
 
 /// `count` ids of a table of `rows` rows: uniform, or Zipf with exponent 1.05, the hot rows spread over the table.
@@ -54,6 +55,48 @@ inline std::vector<std::int64_t> make_ids(std::int64_t count, std::int64_t rows,
     return ids;
 }
 
+/// What lookup and update are measured on: 8 tables of one dim, 8192 samples, `bag` ids a sample and table.
+struct Shape {
+    static constexpr int tables = 8;
+    static constexpr std::int64_t samples = 8192;
+    std::int64_t rows;
+    int dim;
+    int bag;
+    bool zipf;
+
+    /// Arguments of a benchmark: dim, ids a bag, 1 for Zipf.
+    Shape(const benchmark::State& state, std::int64_t rows_a_table)
+        : rows{rows_a_table},
+          dim{static_cast<int>(state.range(0))},
+          bag{static_cast<int>(state.range(1))},
+          zipf{state.range(2) != 0} {}
+
+    [[nodiscard]] std::int64_t ids() const { return samples * bag; }  // a table
+    [[nodiscard]] int width() const { return tables * dim; }
+    [[nodiscard]] shardwise::JaggedBatch<std::int64_t> batch() const {
+        shardwise::JaggedBatch<std::int64_t> made;
+        made.samples = samples;
+        made.features = tables;
+        made.values = make_ids(tables * ids(), rows, zipf);
+        if (bag != 1) made.lengths.assign(static_cast<std::size_t>(tables * samples), bag);
+        return made;
+    }
+};
+
+/// The shapes, each in as many runs as fill a few seconds; two runs where `quick`.
+template <class Run>
+void register_shapes(const char* name, Run run, bool quick) {
+    for (const int dim : {16, 64, 128})
+        for (const int bag : {1, 20, 100})
+            for (const int zipf : {0, 1})
+                benchmark::RegisterBenchmark(name, run)
+                    ->ArgNames({"dim", "bag", "zipf"})
+                    ->Args({dim, bag, zipf})
+                    ->Iterations(quick ? 2 : std::clamp(20'000 / (bag * dim), 9, 99))
+                    ->UseManualTime()
+                    ->Unit(benchmark::kMillisecond);
+}
+
 /// Seconds that `run` takes.
 template <class Run>
 double seconds(Run run) {
@@ -63,29 +106,52 @@ double seconds(Run run) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The fastest of several runs.
-class Best {
+/// Times of one thing, run after run.
+class Times {
   public:
-    void add(double time) { best_ = std::min(best_, time); }
-    [[nodiscard]] double get() const { return best_; }
+    void add(double time) { all_.push_back(time); }
+    /// The quantile q of all times, 0 without any.
+    [[nodiscard]] double quantile(double q) const {
+        if (all_.empty()) return 0.0;
+        std::vector<double> sorted = all_;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+    }
+    [[nodiscard]] double median() const { return quantile(0.5); }
+    [[nodiscard]] const std::vector<double>& all() const { return all_; }
 
   private:
-    double best_ = std::numeric_limits<double>::infinity();
+    std::vector<double> all_;
 };
 
-/// Reports the bytes that a run moves, and the best ceiling's time over the best run's.
-inline void report(benchmark::State& state, std::int64_t bytes, const Best& kernel, const Best& ceiling) {
+/// Reports the bytes that a run moves, and the median ceiling's time over the median run's, with the quartiles of the
+/// ratios of runs that were made one behind the other.
+inline void report(benchmark::State& state, std::int64_t bytes, const Times& kernel, const Times& ceiling) {
     state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
-    state.counters["ceiling_ratio"] = ceiling.get() / kernel.get();
+    Times ratios;
+    for (std::size_t i = 0; i < kernel.all().size(); ++i)
+        ratios.add(ceiling.all()[i] / kernel.all()[i]);
+    state.counters["ceiling_ratio"] = ceiling.median() / kernel.median();
+    state.counters["ratio_low"] = ratios.quantile(0.25);
+    state.counters["ratio_high"] = ratios.quantile(0.75);
+    state.counters["median_ms"] = kernel.median() * 1e3;
 }
 
 /// Sixteen floats at a time: the compiler's vectors, without its care about the order of sums.
 using Line = float __attribute__((vector_size(64), aligned(4), may_alias));
 
-inline void prefetch(const float* row, int dim, int write) {
+/// How a ceiling prefetches: rows ahead, and into which cache.
+struct Ahead {
+    std::int64_t rows;
+    bool second_cache;
+};
+/// Ceilings are measured with all of these, and the best counts.
+inline constexpr Ahead prefetches[] = {{8, false}, {24, false}, {24, true}, {48, true}, {96, true}};
+
+inline void prefetch(const float* row, int dim, bool second_cache) {
     for (int d = 0; d < dim; d += 16) {
-        if (write != 0) {
-            __builtin_prefetch(row + d, 1, 3);
+        if (second_cache) {
+            __builtin_prefetch(row + d, 0, 2);
         } else {
             __builtin_prefetch(row + d, 0, 3);
         }

@@ -35,8 +35,8 @@ struct EmbeddingCost {
 
     [[nodiscard]] const Topology& topology() const noexcept { return placement->topology; }
     [[nodiscard]] int ranks() const noexcept { return placement->topology.ranks(); }
-    /// Calls use(key, table, dim) for every shard on `rank`, in the store's order; the shard's touched rows are
-    /// touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.
+    /// Calls use(key, table, ShardPlacement) for every shard on `rank`, in the store's order; the shard's touched rows
+    /// are touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.
     template <class Use>
     void for_shards(int rank, Use use) const {
         for (std::size_t t = 0; t < placement->tables.size(); ++t) {
@@ -48,15 +48,15 @@ struct EmbeddingCost {
             }
             for (std::size_t s = 0; s < placement->tables[t].shards.size(); ++s) {
                 const ShardPlacement& shard = placement->tables[t].shards[s];
-                if (placement->replicated || shard.owner == rank)
-                    use(key + s, static_cast<int>(t), shard.columns.count);
+                if (placement->replicated || shard.owner == rank) use(key + s, static_cast<int>(t), shard);
             }
         }
     }
     /// Columns of the widest shard on `rank`, 0 without any.
     [[nodiscard]] int widest(int rank) const {
         int most = 0;
-        for_shards(rank, [&](std::size_t, int, int dim) { most = std::max(most, dim); });
+        for_shards(rank,
+                   [&](std::size_t, int, const ShardPlacement& shard) { most = std::max(most, shard.columns.count); });
         return most;
     }
     /// Calls use(source, feature block, dim) for every block of ids that rank `owner` looks up.

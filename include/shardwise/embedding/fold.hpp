@@ -9,6 +9,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -57,22 +58,36 @@ struct FoldScratch {
 
 namespace detail {
 
+/// Calls use(first, count) for columns, 16 at a time: a number of them that the compiler knows.
+template <class Use>
+[[gnu::always_inline]] inline void for_columns(int dim, Use use) {
+    constexpr int block = 16;
+    int d = 0;
+    for (; d + block <= dim; d += block)
+        use(d, std::integral_constant<int, block>{});
+    if (d < dim) use(d, dim - d);
+}
+
 /// sum = 0 + weight * gradient, the product and sum as wide as the wider of both and rounded to `To` at the end.
 template <class From, class To>
-void start_sum(To* __restrict sum, const Contribution& c, int dim) {
+[[gnu::always_inline]] inline void start_sum(To* __restrict sum, const Contribution& c, int dim) {
     using Wider = std::common_type_t<From, To>;
-    const From* gradient = c.terms<From>();
+    const From* __restrict gradient = c.terms<From>();
     const auto weight = static_cast<Wider>(c.weight);
-    for (int d = 0; d < dim; ++d)
-        sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0}));
+    for_columns(dim, [=](int first, auto count) {
+        for (int d = first; d < first + count; ++d)
+            sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0}));
+    });
 }
 template <class From, class Value>
-void add_to_sum(Value* __restrict sum, const Contribution& c, int dim) {
+[[gnu::always_inline]] inline void add_to_sum(Value* __restrict sum, const Contribution& c, int dim) {
     static_assert(sizeof(Value) >= sizeof(From));
-    const From* gradient = c.terms<From>();
+    const From* __restrict gradient = c.terms<From>();
     const auto weight = static_cast<Value>(c.weight);
-    for (int d = 0; d < dim; ++d)
-        sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+    for_columns(dim, [=](int first, auto count) {
+        for (int d = first; d < first + count; ++d)
+            sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+    });
 }
 template <class Value>
 void add(Value* __restrict sum, const Value* __restrict term, int dim) {
@@ -81,29 +96,34 @@ void add(Value* __restrict sum, const Value* __restrict term, int dim) {
 }
 
 /// The sums of two or more contributions along the tree; `rank` and `host` are scratch.
-template <class From, class Value>
-void sum_tree(const Contribution* next, const Contribution* end, const Topology& topology, int dim, Value* sum,
-              Value* rank, Value* host) {
-    const Contribution* c = next++;
-    start_sum<From>(sum, *c, dim);
-    for (; next != end && next->source == c->source; ++next)
-        add_to_sum<From>(sum, *next, dim);
-    if (next == end) return;
+template <class From, class Value, class Ahead>
+void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, Value* sum, Value* rank, Value* host,
+              Ahead ahead) {
+    const int dim = set.dim;
+    std::int64_t k = terms.first;
+    // the contributions of one source into a sum of their own; k is behind them then
+    const auto sum_source = [&](Value* into) {
+        const std::int32_t source = set.sorted(k).source;
+        ahead(k);
+        start_sum<From>(into, set.sorted(k), dim);
+        for (++k; k != terms.end && set.sorted(k).source == source; ++k) {
+            ahead(k);
+            add_to_sum<From>(into, set.sorted(k), dim);
+        }
+        return source;
+    };
+    int current_host = topology.host_of(sum_source(sum));
     // `sum` holds the first rank; from here on it holds the total of the hosts done, or the host in progress
     Value* into = sum;  // the host in progress
-    int current_host = topology.host_of(c->source);
-    while (next != end) {
-        const int source = next->source;
-        start_sum<From>(rank, *next, dim);
-        for (++next; next != end && next->source == source; ++next)
-            add_to_sum<From>(rank, *next, dim);
-        if (topology.host_of(source) == current_host) {
+    while (k != terms.end) {
+        const int of_source = topology.host_of(sum_source(rank));
+        if (of_source == current_host) {
             add(into, rank, dim);
         } else {
             if (into == host) add(sum, host, dim);
             into = host;
             std::copy_n(rank, dim, host);
-            current_host = topology.host_of(source);
+            current_host = of_source;
         }
     }
     if (into == host) add(sum, host, dim);
@@ -111,29 +131,46 @@ void sum_tree(const Contribution* next, const Contribution* end, const Topology&
 
 }  // namespace detail
 
-/// The gradient of the i-th row of `set`, summed in the order `Order`, into result[0..dim).
+/// Asks for the gradients that folds will read soon.
+/// \param k  number of the sorted contribution that is read now
+template <class From = float>
+[[gnu::always_inline]] inline void prefetch_terms(const RowSet& set, std::int64_t k) {
+    const std::int64_t distance = rows_ahead(set.dim) / 2;
+    if (k + 2 * distance < set.count) __builtin_prefetch(&set.sorted(k + 2 * distance));
+    if (k + distance < set.count)
+        prefetch(set.sorted(k + distance).terms<float>(), set.dim * static_cast<int>(sizeof(From) / sizeof(float)));
+}
+
+/// The gradient of one row, summed in the order `Order`, into result[0..dim).
 /// Costs one pass over its contributions; host and total exist only once the row has a second source or host.
 /// \tparam From  of the contributions: float, or Order::sum where they are partial sums \tparam To  of the result
-template <class Order, class From = float, class To = float>
-void fold(const RowSet& set, std::int64_t i, const Topology& topology, FoldScratch<Order>& scratch, To* result) {
+/// \param ahead  called with the number of each sorted contribution before it is read
+template <class Order, class From = float, class To = float, class Ahead>
+void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, FoldScratch<Order>& scratch, To* result,
+          Ahead ahead) {
     using Value = typename Order::sum;
     const int dim = set.dim;
-    const Contribution* c = set.contributions + set.first[i];
-    const Contribution* const end = set.contributions + set.first[i + 1];
-    if (end - c == 1) {
-        detail::start_sum<From>(result, *c, dim);
+    if (!terms.several) {
+        detail::start_sum<From>(result, set.contributions[set.single[terms.first]], dim);
+    } else if (terms.end - terms.first == 1) {
+        ahead(terms.first);
+        detail::start_sum<From>(result, set.sorted(terms.first), dim);
     } else if constexpr (std::is_same_v<Order, Sample>) {
-        detail::start_sum<From>(result, *c, dim);
-        for (++c; c != end; ++c)
-            detail::add_to_sum<From>(result, *c, dim);
+        std::int64_t k = terms.first;
+        ahead(k);
+        detail::start_sum<From>(result, set.sorted(k), dim);
+        for (++k; k != terms.end; ++k) {
+            ahead(k);
+            detail::add_to_sum<From>(result, set.sorted(k), dim);
+        }
     } else {
         Value* rank = scratch.sums.data();
         Value* host = rank + dim;
         if constexpr (std::is_same_v<Value, To>) {
-            detail::sum_tree<From>(c, end, topology, dim, result, rank, host);
+            detail::sum_tree<From>(set, terms, topology, result, rank, host, ahead);
         } else {
             Value* total = host + dim;
-            detail::sum_tree<From>(c, end, topology, dim, total, rank, host);
+            detail::sum_tree<From>(set, terms, topology, total, rank, host, ahead);
             for (int d = 0; d < dim; ++d)
                 result[d] = static_cast<To>(total[d]);
         }

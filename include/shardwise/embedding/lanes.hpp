@@ -62,15 +62,51 @@ struct Contribution {
     }
 };
 
-/// The touched rows of one shard, ascending, each with its contributions in the order of source, sample, feature, id.
+/// The gradient of one touched row: contributions [first, end) of a RowSet.
+struct RowTerms {
+    LocalRow row = 0;
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    bool several = false;  ///< they are among the sorted ones
+};
+
+/// The touched rows of one shard, each once, and what contributes to them. Contributions are numbered in the order of
+/// source, sample, feature and id. Rows with one of them come first, in the order of these; the others ascend.
 struct RowSet {
-    int slot = 0;  ///< the shard's number in the store
-    int dim = 0;
+    int slot = 0;                                 ///< number of the shard in the store
+    int dim = 0;                                  ///< columns of the shard
+    const LocalRow* rows = nullptr;               ///< (contributions), by number
+    const Contribution* contributions = nullptr;  ///< (contributions), by number
+    std::int64_t singles = 0;
+    const std::uint32_t* single = nullptr;  ///< (singles), ascending: numbers
     std::int64_t count = 0;
-    const LocalRow* rows = nullptr;               ///< (count)
-    const std::int64_t* first = nullptr;          ///< (count + 1): first contribution
-    const Contribution* contributions = nullptr;  ///< (first[count])
-    const double* sums_of_squares = nullptr;      ///< (count), of whole rows; null: each shard's own
+    const std::uint64_t* keys = nullptr;      ///< (count), ascending: row << 32 | number, of rows with several
+    const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
+
+    [[nodiscard]] LocalRow row(std::int64_t k) const noexcept { return static_cast<LocalRow>(keys[k] >> 32U); }
+    /// The k-th sorted one.
+    [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept {
+        return contributions[keys[k] & 0xffffffffU];
+    }
+    /// Calls use(RowTerms) for every touched row.
+    template <class Use>
+    void for_rows(Use use) const {
+        for (std::int64_t i = 0; i < singles; ++i)
+            use(RowTerms{.row = rows[single[i]], .first = i, .end = i + 1, .several = false});
+        for_several(use);
+    }
+    /// For those with several contributions.
+    template <class Use>
+    void for_several(Use use) const {
+        for (std::int64_t k = 0; k < count;) {
+            const LocalRow here = row(k);
+            std::int64_t end = k + 1;
+            while (end < count && row(end) == here)
+                ++end;
+            use(RowTerms{.row = here, .first = k, .end = end, .several = true});
+            k = end;
+        }
+    }
 };
 
 /// One register a lane, and what all steps of a branch share.

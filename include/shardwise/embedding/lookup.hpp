@@ -73,7 +73,7 @@ struct GroupRows {
     }
 
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        cost.for_shards(rank, [&](std::size_t key, int table, int) {
+        cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& shard) {
             std::int64_t ids = 0;
             const auto shards = cost.placement->tables[static_cast<std::size_t>(table)].shards.size();
             std::size_t block = key;
@@ -84,7 +84,7 @@ struct GroupRows {
                         ids += cost.counts[static_cast<std::size_t>(source)][block].ids;
                 block += shards;
             }
-            RowGroups::tally(ids, tally);
+            RowGroups::tally(ids, shard.rows, tally);
         });
     }
     static void shape(EmbeddingCost& cost) {
@@ -120,27 +120,35 @@ struct GroupRows {
 
     /// The contributions of one source's blocks (one a feature of the table), sample by sample.
     static void put_source(const Lanes& lanes, const std::size_t* blocks, std::size_t count, RowGroups& groups,
-                           std::int64_t& position, std::vector<std::int64_t>& done) {
+                           std::int64_t& number, std::vector<std::int64_t>& done) {
+        const std::int64_t bags = lanes.ids[blocks[0]].head.n;
+        done.assign(count, 0);
         if (count == 1) {
-            std::int64_t i = 0;
-            for (std::int64_t bag = 0; bag < lanes.ids[blocks[0]].head.n; ++bag)
-                put_bag(lanes, blocks[0], bag, i, groups, position);
+            put_bags(lanes, blocks[0], 0, bags, done[0], groups, number);
             return;
         }
-        done.assign(count, 0);
-        for (std::int64_t bag = 0; bag < lanes.ids[blocks[0]].head.n; ++bag)
+        for (std::int64_t bag = 0; bag < bags; ++bag)
             for (std::size_t k = 0; k < count; ++k)
-                put_bag(lanes, blocks[k], bag, done[k], groups, position);
+                put_bags(lanes, blocks[k], bag, bag + 1, done[k], groups, number);
     }
-    static void put_bag(const Lanes& lanes, std::size_t b, std::int64_t bag, std::int64_t& i, RowGroups& groups,
-                        std::int64_t& position) {
+    /// Those of bags [bag, last) of a block, of which the first begins with the i-th id.
+    static void put_bags(const Lanes& lanes, std::size_t b, std::int64_t bag, std::int64_t last, std::int64_t& done,
+                         RowGroups& groups, std::int64_t& number) {
         const IdBlock& ids = lanes.ids[b];
         const VectorBlock& gradients = lanes.vectors[b];
-        for (const std::int64_t end = i + ids.length(bag); i < end; ++i)
-            groups.put(position++, ids.rows[i],
-                       {.gradient = gradients.row(Pooling::pooled ? bag : i),
+        std::int64_t i = done;
+        std::int64_t to = number;
+        const auto put = [&](std::int64_t of) {
+            groups.put(to++, ids.rows[i],
+                       {.gradient = gradients.row(of),
                         .weight = ids.weights == nullptr ? 1.0F : ids.weights[i],
                         .source = ids.head.source});
+        };
+        for (; bag < last; ++bag)
+            for (const std::int64_t end = i + ids.length(bag); i < end; ++i)
+                put(Pooling::pooled ? bag : i);
+        done = i;
+        number = to;
     }
 };
 

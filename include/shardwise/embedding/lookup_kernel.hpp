@@ -30,12 +30,11 @@ struct LookupArguments {
 
 namespace detail {
 
-inline constexpr int prefetch_distance = 24;  // rows ahead; the best of 8 to 64 where it was measured
-
 /// Dim > 0: the number of columns, known to the compiler; 0: dim.
 template <int Dim, bool Weighted>
 void pooled_lookup(const LookupArguments& a) {
     const int dim = Dim > 0 ? Dim : a.dim;
+    const std::int64_t ahead = rows_ahead(dim);
     const auto row = [&](std::int64_t i) { return a.table + static_cast<std::int64_t>(a.rows[i]) * dim; };
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
@@ -44,7 +43,7 @@ void pooled_lookup(const LookupArguments& a) {
         if constexpr (Dim > 0 && Dim <= 128) {
             float sum[Dim > 0 ? Dim : 1] = {};
             for (; i < end; ++i) {
-                if (i + prefetch_distance < a.ids) prefetch(row(i + prefetch_distance), dim);
+                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
                 const float* __restrict from = row(i);
                 if constexpr (Weighted) {
                     const float weight = a.weights[i];
@@ -59,7 +58,7 @@ void pooled_lookup(const LookupArguments& a) {
         } else {
             std::fill_n(out, dim, 0.0F);
             for (; i < end; ++i) {
-                if (i + prefetch_distance < a.ids) prefetch(row(i + prefetch_distance), dim);
+                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
                 const float* __restrict from = row(i);
                 if constexpr (Weighted) {
                     const float weight = a.weights[i];
@@ -105,9 +104,9 @@ inline void pooled_lookup(const LookupArguments& a) {
 /// Copies the row of each id. Moves ids * (2 * dim * 4 + 4) bytes.
 inline void gather_rows(const LookupArguments& a) {
     if (a.dim == 0) return;
+    const std::int64_t ahead = rows_ahead(a.dim);
     for (std::int64_t i = 0; i < a.ids; ++i) {
-        if (i + detail::prefetch_distance < a.ids)
-            prefetch(a.table + static_cast<std::int64_t>(a.rows[i + detail::prefetch_distance]) * a.dim, a.dim);
+        if (i + ahead < a.ids) prefetch(a.table + static_cast<std::int64_t>(a.rows[i + ahead]) * a.dim, a.dim);
         std::memcpy(a.out + i * a.dim, a.table + static_cast<std::int64_t>(a.rows[i]) * a.dim,
                     static_cast<std::size_t>(a.dim) * sizeof(float));
     }

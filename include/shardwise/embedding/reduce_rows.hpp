@@ -102,20 +102,21 @@ struct RowExchange {
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             const RowSet& from = lanes.rows[k];
             Set& set = tape.sets[k];
-            set.sums.on(*lanes.memory).resize(static_cast<std::size_t>(from.count * from.dim));
-            set.rows.on(*lanes.memory).resize(static_cast<std::size_t>(from.count));
             set.first.assign(members + 1, 0);
-            for (std::int64_t i = 0; i < from.count; ++i)
-                ++set.first[destination(env, from.rows[i]) + 1];
+            from.for_rows([&](const RowTerms& terms) { ++set.first[destination(env, terms.row) + 1]; });
             for (std::size_t m = 0; m < members; ++m)
                 set.first[m + 1] += set.first[m];
-            for (std::int64_t i = 0; i < from.count; ++i) {
-                const std::int64_t to = set.first[destination(env, from.rows[i])]++;
-                set.rows[static_cast<std::size_t>(to)] = from.rows[i];
+            const std::int64_t touched = set.first[members];
+            set.sums.on(*lanes.memory).resize(static_cast<std::size_t>(touched * from.dim));
+            set.rows.on(*lanes.memory).resize(static_cast<std::size_t>(touched));
+            const auto ahead = [&](std::int64_t i) { prefetch_terms<From>(from, i); };
+            from.for_rows([&](const RowTerms& terms) {
+                const std::int64_t to = set.first[destination(env, terms.row)]++;
+                set.rows[static_cast<std::size_t>(to)] = terms.row;
                 To* sum = set.sums.data() + to * from.dim;
-                fold<Order, From>(from, i, env.topology, tape.scratch, sum);
+                fold<Order, From>(from, terms, env.topology, tape.scratch, sum, ahead);
                 Wire::round(sum, from.dim);
-            }
+            });
             for (std::size_t m = members; m > 0; --m)
                 set.first[m] = set.first[m - 1];
             set.first[0] = 0;
@@ -217,7 +218,8 @@ struct RowExchange {
         const Topology& t = cost.topology();
         const int mine = G::index(t, rank);
         std::vector<std::int64_t> decoded(static_cast<std::size_t>(G::size(t)), 0);
-        cost.for_shards(rank, [&](std::size_t key, int, int dim) {
+        cost.for_shards(rank, [&](std::size_t key, int, const ShardPlacement& shard) {
+            const int dim = shard.columns.count;
             std::int64_t arrived = 0;
             for (int index = 0; index < G::size(t); ++index) {
                 std::int64_t count = 0;
@@ -229,7 +231,7 @@ struct RowExchange {
             const auto sent = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
             tally.need(static_cast<std::int64_t>(sizeof(To)) * sent * dim);
             tally.need(4 * sent);
-            RowGroups::tally(arrived, tally);
+            RowGroups::tally(arrived, shard.rows, tally);
         });
         for (const std::int64_t bytes : decoded)
             tally.need(bytes);

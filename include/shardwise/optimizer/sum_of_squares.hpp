@@ -16,11 +16,23 @@ namespace shardwise::inline SHARDWISE_ABI {
 [[nodiscard]] SHARDWISE_HOST_DEVICE inline double sum_of_squares(const float* gradient, int dim) noexcept {
     double lanes[8] = {};
     int i = 0;
+#if defined(__CUDA_ARCH__)
     for (; i + 8 <= dim; i += 8)
         for (int lane = 0; lane < 8; ++lane) {
             const double g = gradient[i + lane];
             lanes[lane] = std::fma(g, g, lanes[lane]);
         }
+#else
+    using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
+    using Doubles = double __attribute__((vector_size(64)));
+    Doubles all{};
+    for (; i + 8 <= dim; i += 8) {  // the product is exact: fused or not, the sum rounds once
+        const Doubles g = __builtin_convertvector(*reinterpret_cast<const Floats*>(gradient + i), Doubles);
+        all += g * g;
+    }
+    for (int lane = 0; lane < 8; ++lane)
+        lanes[lane] = all[lane];
+#endif
     for (int lane = 0; i + lane < dim; ++lane) {
         const double g = gradient[i + lane];
         lanes[lane] = std::fma(g, g, lanes[lane]);

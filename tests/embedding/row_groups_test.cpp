@@ -1,0 +1,90 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/embedding/row_groups.hpp"
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/core/buffer.hpp"
+
+/// \file
+/// Contributions by row: few and many, rows that fit the filter and rows that share its slots.
+
+namespace {
+
+namespace sw = shardwise;
+
+struct Case {
+    std::int64_t contributions;
+    std::int64_t rows;
+    std::int64_t drawn_from;  // rows 0, stride, 2 stride, ... below this number of them
+};
+
+TEST(RowGroups, EveryContributionStandsAtItsRowOnceAndInOrder) {
+    std::mt19937_64 engine{7};
+    const std::vector<Case> cases{{0, 10, 10},
+                                  {1, 1, 1},
+                                  {300, 1, 1},
+                                  {40, 50, 50},
+                                  {200, 1 << 20, 1000},
+                                  {255, 90, 90},
+                                  {256, 90, 90},
+                                  {5000, 3000, 3000},
+                                  {5000, 1 << 24, 4000},
+                                  {3000, 1 << 30, 7},
+                                  {70'000, 1 << 22, 60'000},
+                                  {2000, 4'000'000'000, 1500}};
+    for (const Case& c : cases) {
+        SCOPED_TRACE(testing::Message() << c.contributions << " contributions, " << c.rows << " rows");
+        sw::MemoryAccount memory;
+        sw::RowGroups groups;
+        groups.on(memory.work()).resize(c.contributions);
+        std::map<sw::LocalRow, std::vector<std::int64_t>> expected;
+        for (std::int64_t i = 0; i < c.contributions; ++i) {
+            const auto row = static_cast<sw::LocalRow>(
+                static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(c.drawn_from)) *
+                (c.rows / c.drawn_from));
+            groups.put(i, row, {.gradient = nullptr, .weight = 1.0F, .source = static_cast<std::int32_t>(i)});
+            expected[row].push_back(i);
+        }
+        const sw::RowSet set = groups.group(3, 5, c.rows);
+        EXPECT_EQ(set.slot, 3);
+        EXPECT_EQ(set.dim, 5);
+
+        std::map<sw::LocalRow, std::vector<std::int64_t>> found;
+        std::int64_t last_single = -1;
+        std::int64_t last_row = -1;
+        set.for_rows([&](const sw::RowTerms& terms) {
+            auto& of_row = found[terms.row];
+            EXPECT_TRUE(of_row.empty()) << "row " << terms.row << " comes twice";
+            if (!terms.several) {
+                ASSERT_EQ(terms.end, terms.first + 1);
+                const std::int64_t number = set.single[terms.first];
+                EXPECT_GT(number, last_single);
+                last_single = number;
+                of_row.push_back(set.contributions[number].source);
+                return;
+            }
+            EXPECT_GT(static_cast<std::int64_t>(terms.row), last_row);
+            last_row = terms.row;
+            for (std::int64_t k = terms.first; k < terms.end; ++k)
+                of_row.push_back(set.sorted(k).source);
+        });
+        EXPECT_TRUE(found == expected);
+        std::int64_t alone = 0;
+        for (const auto& [row, numbers] : expected)
+            alone += numbers.size() == 1 ? 1 : 0;
+        EXPECT_LE(set.singles, alone);
+        EXPECT_GE(set.singles, alone * 7 / 10) << "the filter tells too few rows apart";
+
+        sw::MemoryTally tally;
+        sw::RowGroups::tally(c.contributions, c.rows, tally);
+        EXPECT_EQ(tally.bytes(), memory.dynamic_bytes());
+    }
+}
+
+}  // namespace
