@@ -21,21 +21,33 @@
 
 namespace shardwise_bench {
 
-/// Takes `--table_mib=N`, the size of a table, out of the arguments; `standard` when it is not there.
-inline std::int64_t take_table_mib(int& argc, char** argv, std::int64_t standard) {
-    constexpr std::string_view flag = "--table_mib=";
-    std::int64_t mib = standard;
+/// Takes an argument such as `--table_mib=8` out of the others.
+/// \param flag  such as `--table_mib=` \returns what follows the flag; `standard` where it is not there
+inline std::string_view take_argument(int& argc, char** argv, std::string_view flag, std::string_view standard) {
+    std::string_view value = standard;
     int kept = 1;
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument{argv[i]};
         if (argument.starts_with(flag)) {
-            std::from_chars(argument.data() + flag.size(), argument.data() + argument.size(), mib);
+            value = argument.substr(flag.size());
         } else {
             argv[kept++] = argv[i];
         }
     }
     argc = kept;
-    return mib;
+    return value;
+}
+
+/// Takes a whole number out of the arguments. \returns it; `standard` where it is not there
+inline std::int64_t take_number(int& argc, char** argv, std::string_view flag, std::int64_t standard) {
+    const std::string_view text = take_argument(argc, argv, flag, "");
+    std::from_chars(text.data(), text.data() + text.size(), standard);
+    return standard;
+}
+
+/// Takes `--table_mib=N`, the size of a table, out of the arguments; `standard` when it is not there.
+inline std::int64_t take_table_mib(int& argc, char** argv, std::int64_t standard) {
+    return take_number(argc, argv, "--table_mib=", standard);
 }
 
 /// `count` ids of a table of `rows` rows: uniform, or Zipf with exponent 1.05, the hot rows spread over the table.
