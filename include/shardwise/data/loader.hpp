@@ -62,7 +62,10 @@ class PrefetchingLoader {
         std::unique_lock lock{mutex_};
         if (std::exchange(lent_, false)) {
             ++released_;
+            // A thread that wakes up where the lock is held goes to sleep again.
+            lock.unlock();
             work_.notify_one();
+            lock.lock();
         }
         const auto ready = [&] { return !rewind_ && (finished_ || released_ != produced_); };
         if (!ready()) {
