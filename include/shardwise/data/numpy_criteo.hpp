@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -192,9 +193,11 @@ class NumpyCriteoReader {
         files_->sparse.read(row, count, buffer_.data());
         for (std::size_t f = 0; f != criteo_categories; ++f, to += stride) {
             const std::int64_t rows = rows_[f];
+            const bool wide = rows > std::numeric_limits<std::int32_t>::max();
+            const std::int32_t divisor = wide ? 1 : static_cast<std::int32_t>(rows);  // of 32 bits: much faster
             const std::int32_t* value = buffer_.data() + f;
             for (std::int64_t s = 0; s != count; ++s, value += criteo_categories) {
-                const std::int64_t rest = *value % rows;
+                const std::int64_t rest = wide ? *value : *value % divisor;
                 to[s] = rest < 0 ? rest + rows : rest;
             }
         }
