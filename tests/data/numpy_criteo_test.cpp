@@ -179,8 +179,9 @@ TEST(NumpyCriteo, TheRankThatOwnsABadSampleNamesIt) {
             const std::string row = ", row " + std::to_string(bad) + " (from 0)";
             std::string expected;
             if (kind == 0) {
-                day.labels[bad] = -1;
-                expected = folder.path() + "/day_1_labels.npy" + row + ": -1, expected a label of 0 or 1";
+                day.labels[bad] = bad % 2 != 0 ? 2 : -1;
+                expected = folder.path() + "/day_1_labels.npy" + row + (bad % 2 != 0 ? ": 2" : ": -1") +
+                           ", expected a label of 0 or 1";
             } else {
                 using Limits = std::numeric_limits<float>;
                 const float values[] = {0, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()};

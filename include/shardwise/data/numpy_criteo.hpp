@@ -92,7 +92,7 @@ struct NumpyCriteoOptions {
 /// negative in these files. Ranks share the samples as Slice says; each reads its own rows and nothing else, and
 /// reports only errors in these. Not collective, not thread safe.
 ///
-/// Memory: 112 KiB, and the batch. Cost: three reads a 1024 samples; the three files of one day are open.
+/// Memory: 104 KiB, and the batch. Cost: three reads a 1024 samples; the three files of one day are open.
 class NumpyCriteoReader {
   public:
     /// Reads the headers of all files. \throws BadInput when a file is not what NumpyCriteoDay says, those of a day
