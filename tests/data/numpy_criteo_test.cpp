@@ -274,8 +274,8 @@ TEST(NumpyCriteo, NamesSayWhichFilesBelongTogether) {
     const auto error = [](const std::vector<std::string>& files) {
         return bad_input([&] { static_cast<void>(shardwise::numpy_criteo_days(files)); });
     };
-    for (const std::string name :
-         {"day_0.npy", "day_0_dense", "day_0_dense.npz", "_dense/day.npy", "day_0_denser.npy", "day_dense"})
+    for (const std::string name : {"day_0.npy", "day_0_dense", "day_0_dense.npz", "_dense/day.npy", "_dense.d/day.npy",
+                                   "day_0_denser.npy", "day_dense"})
         EXPECT_EQ(error({name}),
                   name + ": expected a name such as day_0_dense.npy, day_0_sparse.npy or day_0_labels.npy");
     EXPECT_EQ(error({"d_dense.npy", "d_labels.npy"}),

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <string>
@@ -113,39 +112,6 @@ class NumpyCriteoReader {
     /// Reads this rank's next batch; it may be empty. \returns false at the end, on every rank after as many batches
     /// \throws BadInput naming file, row, column and value. Afterwards next() throws the same until rewind()
     bool next(ClickBatch& batch) {
-        if (failure_) std::rethrow_exception(failure_);
-        try {
-            return read(batch);
-        } catch (...) {
-            failure_ = std::current_exception();
-            throw;
-        }
-    }
-
-    /// Back to the first sample.
-    void rewind() noexcept {
-        position_ = 0;
-        failure_ = nullptr;
-    }
-
-  private:
-    static constexpr std::int64_t chunk = 1024;  // samples read at once
-
-    // The files of a day, open.
-    struct Files {
-        explicit Files(const NumpyCriteoDay& day)
-            : dense{day.dense, criteo_integers}, sparse{day.sparse, criteo_categories}, labels{day.labels, 1} {
-            if (dense.rows() != sparse.rows() || dense.rows() != labels.rows())
-                throw BadInput{day.dense + " has " + std::to_string(dense.rows()) + " rows, " + day.sparse + " " +
-                               std::to_string(sparse.rows()) + " and " + day.labels + " " +
-                               std::to_string(labels.rows()) + ": give the three files of one day"};
-        }
-        NpyMatrix<float> dense;
-        NpyMatrix<std::int32_t> sparse;
-        NpyMatrix<std::int32_t> labels;
-    };
-
-    bool read(ClickBatch& batch) {
         const std::int64_t left = samples() - position_;
         const std::int64_t size = slice_.share(left);
         batch.resize_single(size, criteo_integers, criteo_categories);
@@ -165,6 +131,26 @@ class NumpyCriteoReader {
         return left != 0;
     }
 
+    /// Back to the first sample.
+    void rewind() noexcept { position_ = 0; }
+
+  private:
+    static constexpr std::int64_t chunk = 1024;  // samples read at once
+
+    // The files of a day, open.
+    struct Files {
+        explicit Files(const NumpyCriteoDay& day)
+            : dense{day.dense, criteo_integers}, sparse{day.sparse, criteo_categories}, labels{day.labels, 1} {
+            if (dense.rows() != sparse.rows() || dense.rows() != labels.rows())
+                throw BadInput{day.dense + " has " + std::to_string(dense.rows()) + " rows, " + day.sparse + " " +
+                               std::to_string(sparse.rows()) + " and " + day.labels + " " +
+                               std::to_string(labels.rows()) + ": give the three files of one day"};
+        }
+        NpyMatrix<float> dense;
+        NpyMatrix<std::int32_t> sparse;
+        NpyMatrix<std::int32_t> labels;
+    };
+
     void open(std::size_t day) {
         if (files_ && open_ == day) return;
         files_.reset();
@@ -174,7 +160,7 @@ class NumpyCriteoReader {
 
     void read_dense(std::int64_t row, std::int64_t count, float* to) const {
         files_->dense.read(row, count, to);
-        // What is finite times zero is zero; not a number stays what it is.
+        // Zero times what is finite is zero; times infinity, or what is not a number, it is not.
         const std::int64_t values = count * criteo_integers;
         bool finite = true;
         for (std::int64_t i = 0; i != values; ++i)
@@ -221,8 +207,7 @@ class NumpyCriteoReader {
     std::vector<std::int32_t> buffer_;
     std::unique_ptr<Files> files_;
     std::size_t open_ = 0;       // the day of files_
-    std::int64_t position_ = 0;  // first sample of the next global batch
-    std::exception_ptr failure_;
+    std::int64_t position_ = 0;  // first sample of the next global batch; stays where a sample is wrong
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
