@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
@@ -42,6 +43,19 @@ TEST(Npy, ReadsAFileOfNumpy) {
     EXPECT_EQ(npy(std::vector<std::int32_t>{1, 2, 3, -4, 5, 6}, 2, 3), file);
     const Folder folder;
     EXPECT_EQ(read<std::int32_t>(folder.write("a.npy", file), 3), (std::vector<std::int32_t>{1, 2, 3, -4, 5, 6}));
+}
+
+TEST(Npy, HeadersMayBeLong) {
+    const Folder folder;
+    const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+    for (const int version : {1, 2, 3})
+        for (const std::size_t alignment : {1024U, 32768U, 262144U}) {
+            if (version == 1 && alignment > 65535) continue;
+            const auto file =
+                folder.write("a.npy", npy_file("<f4", {2, 3}, bytes_of(values), version, false, alignment));
+            EXPECT_EQ(std::filesystem::file_size(file), alignment + 24);
+            EXPECT_EQ(read<float>(file, 3), values);
+        }
 }
 
 TEST(Npy, HeadersArePythonDictionaries) {

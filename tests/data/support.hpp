@@ -75,14 +75,14 @@ std::string bytes_of(const std::vector<T>& values) {
 
 /// A .npy file, byte for byte as numpy.save writes it; the versions above 1 as numpy.lib.format.write_array does.
 inline std::string npy_file(const std::string& dtype, const std::vector<std::int64_t>& shape, const std::string& data,
-                            int version = 1, bool fortran = false) {
+                            int version = 1, bool fortran = false, std::size_t alignment = 64) {
     std::string sizes;
     for (const std::int64_t size : shape)
         sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
     std::string header = "{'descr': '" + dtype + "', 'fortran_order': " + (fortran ? "True" : "False") +
                          ", 'shape': (" + sizes + (shape.size() == 1 ? ",), }" : "), }");
     const std::size_t start = version == 1 ? 10 : 12;
-    while ((start + header.size() + 1) % 64 != 0)
+    while ((start + header.size() + 1) % alignment != 0)
         header += ' ';
     header += '\n';
     std::string file = "\x93NUMPY";
