@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -141,7 +142,21 @@ std::int64_t scan(const std::string& path, bool search) {
     return lines;
 }
 
-/// Reads a source to its end, again and again, and in turns `ceiling`.
+/// Seconds of a core that `run` takes on this thread, whoever else has the core in between.
+template <class Run>
+double core_seconds(Run run) {
+    const auto now = [] {
+        std::timespec time{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    const double begin = now();
+    run();
+    benchmark::ClobberMemory();
+    return now() - begin;
+}
+
+/// Reads a source to its end, again and again, and in turns `ceiling`. Times are those of the core.
 template <class Source, class Ceiling>
 void drain(benchmark::State& state, Source source, std::int64_t bytes, Ceiling ceiling) {
     shardwise::ClickBatch clicks;
@@ -151,13 +166,13 @@ void drain(benchmark::State& state, Source source, std::int64_t bytes, Ceiling c
     for ([[maybe_unused]] auto iteration : state) {
         source.rewind();
         samples = 0;
-        const double time = shardwise_bench::seconds([&] {
+        const double time = core_seconds([&] {
             while (source.next(clicks))
                 samples += clicks.samples();
         });
         state.SetIterationTime(time);
         best.add(time);
-        best_ceiling.add(shardwise_bench::seconds(ceiling));
+        best_ceiling.add(core_seconds(ceiling));
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * samples);
     shardwise_bench::report(state, bytes, best, best_ceiling);
