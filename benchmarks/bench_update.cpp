@@ -176,8 +176,8 @@ void update(benchmark::State& state) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    rows = shardwise_bench::take("rows", argc, argv, rows);
-    const bool quick = shardwise_bench::take("quick", argc, argv, 0) != 0;
+    rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
+    const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("update", update, quick);

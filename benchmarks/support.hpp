@@ -22,21 +22,28 @@
 
 namespace shardwise_bench {
 
-/// Takes `--NAME=N` out of the arguments; `standard` when it is not there.
-inline std::int64_t take(std::string_view name, int& argc, char** argv, std::int64_t standard) {
-    std::int64_t value = standard;
+/// Takes an argument such as `--rows=8` out of the others.
+/// \param flag  such as `--rows=` \returns what follows the flag; `standard` where it is not there
+inline std::string_view take_argument(int& argc, char** argv, std::string_view flag, std::string_view standard) {
+    std::string_view value = standard;
     int kept = 1;
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument{argv[i]};
-        if (argument.starts_with("--") && argument.substr(2).starts_with(name) &&
-            argument.substr(2 + name.size()).starts_with('=')) {
-            std::from_chars(argument.data() + name.size() + 3, argument.data() + argument.size(), value);
+        if (argument.starts_with(flag)) {
+            value = argument.substr(flag.size());
         } else {
             argv[kept++] = argv[i];
         }
     }
     argc = kept;
     return value;
+}
+
+/// Takes a whole number out of the arguments. \returns it; `standard` where it is not there
+inline std::int64_t take_number(int& argc, char** argv, std::string_view flag, std::int64_t standard) {
+    const std::string_view text = take_argument(argc, argv, flag, "");
+    std::from_chars(text.data(), text.data() + text.size(), standard);
+    return standard;
 }
 
 /// `count` ids of a table of `rows` rows: uniform, or Zipf with exponent 1.05, the hot rows spread over the table.

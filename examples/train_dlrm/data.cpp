@@ -8,6 +8,7 @@
 
 #include "shardwise/data/criteo.hpp"
 #include "shardwise/data/generator.hpp"
+#include "shardwise/data/numpy_criteo.hpp"
 
 namespace train_dlrm {
 
@@ -15,7 +16,20 @@ namespace {
 
 constexpr std::int64_t held_out = std::int64_t{1} << 40;  // generated test data starts here
 
+/// Numpy files are known by their names. \throws BadInput when only some of the names are theirs
+bool are_numpy(const std::vector<std::string>& names) {
+    const auto npy = [](const std::string& name) { return name.ends_with(".npy"); };
+    const auto other = std::find_if_not(names.begin(), names.end(), npy);
+    const auto first = std::find_if(names.begin(), names.end(), npy);
+    if (first != names.end() && other != names.end())
+        throw sw::BadInput{*first + " is a numpy file and " + *other + " is none: give files of one kind"};
+    return first != names.end();
+}
+
 std::unique_ptr<Loader> files(const std::vector<std::string>& names, const Options& o, const sw::Slice& slice) {
+    if (are_numpy(names))
+        return std::make_unique<Loader>(Source{std::make_unique<sw::NumpyCriteoReader>(
+            sw::NumpyCriteoOptions{.days = sw::numpy_criteo_days(names), .rows = o.rows, .slice = slice})});
     return std::make_unique<Loader>(Source{std::make_unique<sw::CriteoReader>(
         sw::CriteoOptions{.files = names, .rows = o.rows, .slice = slice, .block_bytes = std::size_t{256} << 10})});
 }
@@ -42,13 +56,22 @@ std::unique_ptr<Loader> training_data(const Options& o, int rank, int ranks) {
 
 std::unique_ptr<Loader> test_data(const Options& o, int rank, int ranks) {
     const sw::Slice slice{.batch = std::max<std::int64_t>(o.batch, 256), .rank = rank, .ranks = ranks};
-    if (!o.test.empty()) return files(o.test, o, slice);
+    if (!o.test.empty()) {
+        if (are_numpy(o.test) != are_numpy(o.data))
+            throw sw::BadInput{
+                "--data and --test: numpy files and click logs have other dense values and ids; give files of one "
+                "kind"};
+        return files(o.test, o, slice);
+    }
     if (!o.data.empty() || o.test_samples == 0) return nullptr;
     return generated(o, held_out, o.test_samples, slice);
 }
 
 double estimate_samples(const Options& o) {
     if (o.data.empty()) return static_cast<double>(o.samples);
+    if (are_numpy(o.data))
+        return static_cast<double>(
+            sw::NumpyCriteoReader{{.days = sw::numpy_criteo_days(o.data), .rows = o.rows, .slice = {}}}.samples());
     double bytes = 0;
     double bytes_a_line = 0;
     std::string block(std::size_t{1} << 20, '\0');

@@ -10,7 +10,7 @@
 #include "shardwise/data/slice.hpp"
 
 /// \file
-/// Where batches come from: click logs or the generator.
+/// Where batches come from: click logs, numpy files or the generator.
 
 namespace train_dlrm {
 
@@ -45,7 +45,8 @@ using Loader = sw::PrefetchingLoader<Source>;
 /// The same of the test data; null where there is none.
 [[nodiscard]] std::unique_ptr<Loader> test_data(const Options& options, int rank, int ranks);
 
-/// Samples of an epoch: exact where data is generated, an estimate for plain files, 0 where there is no telling.
+/// Samples of an epoch: exact for generated data and numpy files, an estimate for plain click logs, 0 where there is no
+/// telling.
 [[nodiscard]] double estimate_samples(const Options& options);
 
 }  // namespace train_dlrm

@@ -160,8 +160,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
 
     const char* data = "Data";
     app.add_option("--data", o.data,
-                   "Files to train on: Criteo click logs, plain or gzip. Unless given, clicks are "
-                   "generated")
+                   "Files to train on: Criteo click logs, plain or gzip, or the numpy files that TorchRec makes of "
+                   "them, three a day: day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy. Unless given, clicks "
+                   "are generated")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group(data);
     app.add_option("--test", o.test, "Files to test on after every epoch")

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "data/support.hpp"
 #include "shardwise/data/criteo.hpp"
@@ -232,6 +233,25 @@ TEST(Loader, NeedsRoomForABatch) {
     Script script;
     EXPECT_EQ(bad_input([&] { Loader(Numbers{&script}, 0); }), "0 batches ahead: give at least 1");
 }
+
+#ifdef SCHED_BATCH
+// The thread that reads does not take the core from the one that wakes it; the caller's own policy stays.
+TEST(Loader, ReadsInTheBackground) {
+    struct Policy {
+        bool next(int& batch) {
+            batch = ::sched_getscheduler(0);
+            return true;
+        }
+        void rewind() {}
+    };
+    const int mine = ::sched_getscheduler(0);
+    PrefetchingLoader<Policy, int> loader{Policy{}, 1};
+    const int* policy = loader.next();
+    ASSERT_NE(policy, nullptr);
+    EXPECT_EQ(*policy, mine == SCHED_OTHER ? SCHED_BATCH : mine);
+    EXPECT_EQ(::sched_getscheduler(0), mine);
+}
+#endif
 
 }  // namespace
 }  // namespace shardwise_test

@@ -67,6 +67,32 @@ inline std::string gzip(const std::string& plain) {
     return packed;
 }
 
+/// The bytes of numbers as they lie in memory.
+template <class T>
+std::string bytes_of(const std::vector<T>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+/// A .npy file, byte for byte as numpy.save writes it; the versions above 1 as numpy.lib.format.write_array does.
+inline std::string npy_file(const std::string& dtype, const std::vector<std::int64_t>& shape, const std::string& data,
+                            int version = 1, bool fortran = false, std::size_t alignment = 64) {
+    std::string sizes;
+    for (const std::int64_t size : shape)
+        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    std::string header = "{'descr': '" + dtype + "', 'fortran_order': " + (fortran ? "True" : "False") +
+                         ", 'shape': (" + sizes + (shape.size() == 1 ? ",), }" : "), }");
+    const std::size_t start = version == 1 ? 10 : 12;
+    while ((start + header.size() + 1) % alignment != 0)
+        header += ' ';
+    header += '\n';
+    std::string file = "\x93NUMPY";
+    file += static_cast<char>(version);
+    file += '\0';
+    for (std::size_t byte = 8; byte != start; ++byte)
+        file += static_cast<char>(header.size() >> (8 * (byte - 8)) & 0xff);
+    return file + header + data;
+}
+
 using Columns = std::vector<std::string>;
 
 inline std::string join(const Columns& columns) {

@@ -7,6 +7,7 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/data/criteo.hpp"
 #include "shardwise/data/loader.hpp"
+#include "shardwise/data/numpy_criteo.hpp"
 
 namespace docs {
 
@@ -14,6 +15,7 @@ namespace sw = shardwise;
 
 void train(const sw::ClickBatch& batch);
 void train_on_criteo(const sw::CommunicatorRef& comm, int epochs);
+void read_numpy(const sw::CommunicatorRef& comm);
 
 void train_on_criteo(const sw::CommunicatorRef& comm, int epochs) {
     // clang-format off
@@ -24,6 +26,15 @@ void train_on_criteo(const sw::CommunicatorRef& comm, int epochs) {
     for (int epoch = 0; epoch != epochs; ++epoch, loader.rewind())
         while (const sw::ClickBatch* batch = loader.next()) train(*batch);
     // clang-format on
+}
+
+void read_numpy(const sw::CommunicatorRef& comm) {
+    // clang-format off
+    sw::NumpyCriteoReader reader{{.days = sw::numpy_criteo_days({"day_0_dense.npy", "day_0_sparse.npy", "day_0_labels.npy"}),
+                                  .rows = {1'000'000},
+                                  .slice = {.batch = 2048, .rank = comm.rank(), .ranks = comm.size()}}};
+    // clang-format on
+    reader.rewind();
 }
 
 }  // namespace docs

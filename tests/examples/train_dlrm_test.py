@@ -336,6 +336,87 @@ def files():
     check_prediction(odd)
 
 
+def xxh64(data, seed):
+    """XXH64 of no or four bytes, from its specification."""
+    mask = 2**64 - 1
+    p1, p2, p3, p5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5
+    h = (seed + p5 + len(data)) & mask
+    if data:
+        h ^= struct.unpack("<I", data)[0] * p1 & mask
+        h = ((h << 23 | h >> 41) * p2 + p3) & mask
+    h = (h ^ h >> 33) * p2 & mask
+    h = (h ^ h >> 29) * p3 & mask
+    return h ^ h >> 32
+
+
+def write_npy(name, dtype, columns, values):
+    """As numpy.save writes it; by numpy itself where it is there."""
+    rows = len(values) // columns
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+    header += " " * (117 - len(header)) + "\n"
+    data = struct.pack(f"<{len(values)}{dtype[1]}", *values)
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header.encode() + data)
+    try:
+        import numpy
+    except ImportError:
+        return
+    numpy.save("numpy.npy", numpy.array(values, dtype=dtype).reshape(rows, columns))
+    with open(name, "rb") as ours, open("numpy.npy", "rb") as theirs:
+        assert ours.read() == theirs.read()
+
+
+def write_day(name, lines, rows):
+    """The samples of click logs as numpy files, with the dense values and ids that train_dlrm makes of the logs."""
+    dice = random.Random(3)
+    dense, sparse, labels = [], [], []
+    for line in lines.splitlines():
+        columns = line.split("\t")
+        labels.append(int(columns[0]))
+        dense += [math.log1p(int(x or "0")) for x in columns[1:14]]
+        for feature, x in enumerate(columns[14:]):
+            row = xxh64(struct.pack("<I", int(x, 16)) if x else b"", feature) % rows
+            sparse.append(row + rows * dice.randrange(-9, 9))  # of which the remainder is left
+    write_npy(name + "_dense.npy", "<f4", 13, dense)
+    write_npy(name + "_sparse.npy", "<i4", 26, sparse)
+    write_npy(name + "_labels.npy", "<i4", 1, labels)
+
+
+def numpy_files():
+    """The same samples in both formats are the same losses to the last bit."""
+    logs = click_lines(3000, 1).splitlines(keepends=True)
+    write("train.tsv", "".join(logs))
+    write("test.tsv", click_lines(600, 2))
+    write_day("day_0", "".join(logs[:1000]), 100)
+    write_day("day_1", "".join(logs[1000:]), 100)
+    write_day("test", click_lines(600, 2), 100)
+    files = [f"{day}_{kind}.npy" for kind in ("sparse", "labels", "dense") for day in ("day_0", "day_1")]
+    tests = ["test_dense.npy", "test_sparse.npy", "test_labels.npy"]
+    for arguments in (["--batch", 10, "--epochs", 2], ["--batch", 7, "--ranks", 3, "--no-prefetch"]):
+        r = report("--data", "train.tsv", "--test", "test.tsv", "--rows", 100, *arguments)
+        n = report("--data", *files, "--test", *tests, "--rows", 100, *arguments)
+        check_prediction(n)
+        assert n["samples"] == r["samples"] and n["losses"] == r["losses"] and n["auc"] == r["auc"]
+    assert n["samples"] == 3000 and len(n["losses"]) == 143
+    run("--data", *files, "--batch", 10, "--rows", 100, says=["step 8 of 75 (11 %)"])
+
+    for arguments, text in [
+            (files[1:], "day_0: day_0_sparse.npy is not among the files"),
+            ([*files, "train.tsv"], "day_0_sparse.npy is a numpy file and train.tsv is none: give files of one kind"),
+            ([*files, "--test", "test.tsv"], "numpy files and click logs have other dense values and ids"),
+            (["train.tsv", "--test", *tests], "numpy files and click logs have other dense values and ids"),
+            (["day.npy"], "day.npy: expected a name such as day_0_dense.npy")]:
+        error = run("--data", *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+    write_npy("day_1_labels.npy", "<i4", 1, [0] * 1234 + [2] + [1] * 765)
+    for extra in ([], ["--ranks", 1], ["--no-prefetch"]):
+        error = run("--data", *files, "--batch", 10, *extra, status=2, says=["day_1_labels.npy, row 1234 (from 0): 2, expected"])
+        assert error.count("row 1234") == 1, error
+    write_npy("day_1_labels.npy", "<i4", 1, [0] * 1999)
+    error = run("--data", *files, status=2, says=["day_1_dense.npy has 2000 rows", "day_1_labels.npy 1999"])
+    assert error.count("1999") == 1, error
+
+
 def trace():
     run(*SMALL, "--trace", "trace.json", "--measure", 4, "--sharding", "mixed")
     with open("trace.json", encoding="utf-8") as file:
@@ -382,4 +463,4 @@ def mpi_errors():
 
 main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
-      "progress": progress, "report": report_, "files": files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
+      "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -20,6 +20,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/criteo_line.hpp"
+#include "shardwise/data/criteo_tables.hpp"
 #include "shardwise/data/lines.hpp"
 #include "shardwise/data/slice.hpp"
 
@@ -68,15 +69,9 @@ class CriteoReader {
     explicit CriteoReader(CriteoOptions options)
         : slice_{options.slice}, lines_{std::move(options.files), options.block_bytes} {
         slice_.validate();
-        const auto& rows = options.rows;
-        if (rows.size() != 1 && rows.size() != criteo_categories)
-            throw BadInput{"rows of " + std::to_string(rows.size()) + " tables: give 26 numbers, or one for all"};
+        const auto rows = criteo_table_rows(options.rows);
         for (std::size_t f = 0; f != criteo_categories; ++f) {
-            const std::int64_t count = rows[rows.size() == 1 ? 0 : f];
-            if (count < 1)
-                throw BadInput{"a table of " + std::to_string(count) + " rows for " +
-                               criteo_column_name(static_cast<int>(f) + 2 + criteo_integers) + ": give at least 1"};
-            rows_[f] = static_cast<std::uint64_t>(count);
+            rows_[f] = static_cast<std::uint64_t>(rows[f]);
             missing_[f] = static_cast<std::int64_t>(criteo_missing_hash(static_cast<int>(f)) % rows_[f]);
         }
         for (std::size_t x = 0; x != small_dense_.size(); ++x)

@@ -119,9 +119,14 @@ class ClickGenerator {
                 logits_[s] += effect * static_cast<double>(*dense++);
             }
         }
-        for (std::size_t f = 0; f != zipf_.size(); ++f)
+        // Loops of one kind of work each: independent steps of short loops run side by side.
+        for (std::size_t f = 0; f != zipf_.size(); ++f) {
+            const std::size_t drawn = batch.ids.values.size();
+            const KeyedRandom bags{options_.seed, bag_values + f};
             for (std::size_t s = 0; s != logits_.size(); ++s)
-                logits_[s] += bag(f, start + s, batch.ids);
+                draw_bag(zipf_[f], KeyedRandom{bags, start + s}, batch.ids);
+            add_effects(f, batch.ids, drawn);
+        }
         for (std::size_t s = 0; s != logits_.size(); ++s) {
             KeyedRandom random{options_.seed, label_value, start + s};
             batch.labels[s] = random.uniform() * (1 + std::exp(-logits_[s])) < 1 ? 1.0F : 0.0F;
@@ -147,33 +152,46 @@ class ClickGenerator {
     static constexpr std::uint64_t row_effects = std::uint64_t{1} << 32;
     static constexpr std::uint64_t bag_values = std::uint64_t{2} << 32;
 
-    // Appends one bag; returns its part of the logit.
-    double bag(std::size_t feature, std::uint64_t sample, JaggedBatch<std::int64_t>& ids) const {
-        KeyedRandom random{options_.seed, bag_values + feature, sample};
+    // Appends one bag.
+    void draw_bag(const Zipf& zipf, KeyedRandom random, JaggedBatch<std::int64_t>& ids) const {
         std::int64_t size = 1;
         if (const BagSizes& bags = options_.bags; !bags.one()) {
             size = bags.smallest + random.below(std::int64_t{bags.largest} - bags.smallest + 1);
             ids.lengths.push_back(static_cast<std::int32_t>(size));
         }
-        double logit = 0;
         for (std::int64_t i = 0; i != size; ++i) {
-            ids.values.push_back(zipf_[feature](random));
-            double weight = 1;
-            if (options_.weights) {
-                ids.weights.push_back(static_cast<float>(0.5 + random.uniform()));
-                weight = static_cast<double>(ids.weights.back());
-            }
-            logit += weight * effect(static_cast<std::int64_t>(feature), ids.values.back());
+            ids.values.push_back(zipf(random));
+            if (options_.weights) ids.weights.push_back(static_cast<float>(0.5 + random.uniform()));
         }
-        return logit;
+    }
+
+    // Adds to the logits what the bags of a feature do, of which the ids from `first` on are the last ones.
+    void add_effects(std::size_t feature, const JaggedBatch<std::int64_t>& ids, std::size_t first) {
+        effects_.resize(ids.values.size() - first);
+        const KeyedRandom rows{options_.seed, row_effects + feature};
+        const std::int64_t* row = ids.values.data() + first;
+        for (std::size_t i = 0; i != effects_.size(); ++i)
+            effects_[i] = row_scale_ * KeyedRandom{rows, static_cast<std::uint64_t>(row[i])}.bell();
+        if (options_.weights)
+            for (std::size_t i = 0; i != effects_.size(); ++i)
+                effects_[i] *= static_cast<double>(ids.weights[first + i]);
+        const double* effect = effects_.data();
+        for (std::size_t s = 0; s != logits_.size(); ++s) {
+            const std::int32_t size = options_.bags.one() ? 1 : ids.lengths[feature * logits_.size() + s];
+            double sum = 0;
+            for (std::int32_t i = 0; i != size; ++i)
+                sum += *effect++;
+            logits_[s] += sum;
+        }
     }
 
     GeneratorOptions options_;
     std::vector<Zipf> zipf_;  // one a feature
     std::vector<double> dense_effects_;
     double row_scale_ = 0;
-    std::vector<double> logits_;
-    std::int64_t position_ = 0;  // first sample of the next global batch
+    std::vector<double> logits_;   // (samples)
+    std::vector<double> effects_;  // of the ids of one feature
+    std::int64_t position_ = 0;    // first sample of the next global batch
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -10,26 +10,17 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/data/file_descriptor.hpp"
 
 /// \file
 /// The bytes of a file, plain or gzip.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// Checks that a file exists, is no directory and may be read, without opening it. \throws BadInput naming it and why
-inline void require_readable(const std::string& path) {
-    struct stat about {};
-    if (::stat(path.c_str(), &about) != 0 || ::access(path.c_str(), R_OK) != 0)
-        throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
-    if (S_ISDIR(about.st_mode)) throw BadInput{path + ": cannot be read: it is a directory"};
-}
 
 /// A file open for reading from its beginning to its end, unpacked on the way when it starts with gzip's magic bytes,
 /// whatever its name. A gzip file may have several members; zero bytes after the last one are padding.
@@ -56,7 +47,7 @@ class InputFile {
     std::size_t read(char* to, std::size_t size, std::int64_t line) {
         if (size == 0) return 0;
         if (gzip_) return unpack(to, size, line);
-        if (available_ == 0) return descriptor_.read(to, size, *this, line);
+        if (available_ == 0) return read_file(to, size, line);
         const std::size_t count = std::min(size, available_);
         std::memcpy(to, input_.data() + position_, count);
         position_ += count;
@@ -67,25 +58,6 @@ class InputFile {
   private:
     static constexpr std::size_t input_bytes = std::size_t{64} << 10;
     static constexpr unsigned char magic[2] = {0x1f, 0x8b};
-
-    struct Descriptor {
-        explicit Descriptor(const std::string& path) {
-            require_readable(path);
-            number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-            if (number < 0) throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
-        }
-        Descriptor(const Descriptor&) = delete;
-        Descriptor& operator=(const Descriptor&) = delete;
-        ~Descriptor() { ::close(number); }
-        std::size_t read(void* to, std::size_t size, const InputFile& file, std::int64_t line) const {
-            for (;;) {
-                const ::ssize_t count = ::read(number, to, size);
-                if (count >= 0) return static_cast<std::size_t>(count);
-                if (errno != EINTR) file.fail(line, std::string{"cannot be read: "} + std::strerror(errno));
-            }
-        }
-        int number = -1;
-    };
 
     struct Inflater {
         Inflater() = default;
@@ -106,11 +78,19 @@ class InputFile {
         throw BadInput{path_ + ", line " + std::to_string(line) + ": " + reason};
     }
 
+    std::size_t read_file(void* to, std::size_t size, std::int64_t line) const {
+        for (;;) {
+            const ::ssize_t count = ::read(descriptor_.number(), to, size);
+            if (count >= 0) return static_cast<std::size_t>(count);
+            if (errno != EINTR) fail(line, std::string{"cannot be read: "} + std::strerror(errno));
+        }
+    }
+
     // Appends bytes of the file to those not used yet; false at its end.
     bool fill(std::int64_t line) {
         if (available_ == 0) position_ = 0;
         const std::size_t end = position_ + available_;
-        const std::size_t count = descriptor_.read(input_.data() + end, input_.size() - end, *this, line);
+        const std::size_t count = read_file(input_.data() + end, input_.size() - end, line);
         available_ += count;
         return count != 0;
     }
@@ -151,7 +131,7 @@ class InputFile {
     }
 
     std::string path_;
-    Descriptor descriptor_;
+    FileDescriptor descriptor_;
     Inflater inflater_;
     std::vector<unsigned char> input_;
     std::size_t position_ = 0;   // of the bytes in input_ that are not used yet

@@ -17,7 +17,12 @@ class KeyedRandom {
   public:
     /// \param seed, stream, index  the key: say a data set, what is drawn there, and for which sample
     constexpr KeyedRandom(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) noexcept
-        : state_{mix(mix(mix(seed + step) + stream + step) + index)} {}
+        : KeyedRandom{KeyedRandom{seed, stream}, index} {}
+    /// The first two parts of the key, for many indices.
+    constexpr KeyedRandom(std::uint64_t seed, std::uint64_t stream) noexcept
+        : state_{mix(mix(seed + step) + stream + step)} {}
+    /// The stream of a key of which `start` has the first two parts, and has drawn nothing.
+    constexpr KeyedRandom(KeyedRandom start, std::uint64_t index) noexcept : state_{mix(start.state_ + index)} {}
 
     /// 64 random bits.
     constexpr std::uint64_t bits() noexcept { return mix(state_ += step); }

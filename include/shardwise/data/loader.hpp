@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/batch.hpp"
@@ -62,7 +65,10 @@ class PrefetchingLoader {
         std::unique_lock lock{mutex_};
         if (std::exchange(lent_, false)) {
             ++released_;
+            // A thread that wakes up where the lock is held goes to sleep again.
+            lock.unlock();
             work_.notify_one();
+            lock.lock();
         }
         const auto ready = [&] { return !rewind_ && (finished_ || released_ != produced_); };
         if (!ready()) {
@@ -94,7 +100,19 @@ class PrefetchingLoader {
         return static_cast<std::size_t>(number % ring_.size());
     }
 
+    // Linux lets a thread that wakes up take the core of the one that woke it, here the one that trains. Not this one:
+    // what it reads is for later.
+    static void stay_in_the_background() noexcept {
+#ifdef SCHED_BATCH
+        int policy = 0;
+        ::sched_param parameters{};
+        if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) == 0 && policy == SCHED_OTHER)
+            static_cast<void>(::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &parameters));
+#endif
+    }
+
     void read() {
+        stay_in_the_background();
         std::unique_lock lock{mutex_};
         for (;;) {
             work_.wait(lock, [&] { return stop_ || rewind_ || (!finished_ && produced_ - released_ < ring_.size()); });
