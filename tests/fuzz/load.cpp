@@ -121,6 +121,8 @@ class Model {
         const std::int64_t steps = layer_.steps();
         require(std::memcmp(&steps, place("steps"), sizeof steps) == 0, "other steps");
         require(steps >= 0, "negative steps");
+        const sw::LearningRate rate{.decay = sw::LearningRate::Decay::step};
+        require(rate.at(steps + 1) >= 0, "no learning rate for the next step");
         if (header.contains("__metadata__") && header["__metadata__"].contains("optimizer"))
             require(header["__metadata__"]["optimizer"] == "adagrad", "the state of another optimizer");
     }
