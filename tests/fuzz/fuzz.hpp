@@ -22,8 +22,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed);
 /// libFuzzer's own mutations.
 std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
-/// Memory that was freed is kept apart for less long than by default: that stays in the cache, and runs twice as fast.
-const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier)
 }
 
 namespace fuzz {
@@ -90,6 +88,8 @@ inline void mutate(std::string& text) {
 
 }  // namespace fuzz
 
-[[gnu::used]] inline const char* __asan_default_options() {
+/// Memory that was freed is kept apart for less long than by default, and allocations have no stacks: a third faster.
+/// Not inline, which would be as weak as the default: a program is one source file.
+extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
     return "malloc_context_size=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64";
 }
