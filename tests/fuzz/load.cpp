@@ -13,6 +13,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -81,18 +82,20 @@ class Model {
         std::string name;
         void* memory;
         std::size_t bytes;
+        std::vector<std::int64_t> shape;
         bool is_float = true;
     };
     [[nodiscard]] std::vector<Part> parts() {
         std::vector<Part> all;
         for (const sw::TableShard& shard : checkpoint_.layer.shards) {
             const std::string prefix = shard.view.table == 0 ? "tables/a/" : "tables/b/";
+            const std::vector<std::int64_t> shape = {shard.view.rows, shard.view.dim};
             const auto bytes = static_cast<std::size_t>(shard.view.rows * shard.view.dim) * sizeof(float);
-            all.push_back({prefix + "weight", shard.view.weights, bytes});
-            all.push_back({prefix + "element_state.0", shard.view.element_state, bytes});
+            all.push_back({prefix + "weight", shard.view.weights, bytes, shape});
+            all.push_back({prefix + "element_state.0", shard.view.element_state, bytes, shape});
         }
-        all.push_back({"w", dense_, sizeof dense_});
-        all.push_back({"samples", &checkpoint_.numbers.at("samples"), sizeof(std::int64_t), false});
+        all.push_back({"w", dense_, sizeof dense_, {2, 2}});
+        all.push_back({"samples", &checkpoint_.numbers.at("samples"), sizeof(std::int64_t), {}, false});
         return all;
     }
     void remember() {
@@ -116,8 +119,11 @@ class Model {
         const auto place = [&](const std::string& name) {
             return data.data() + header.at(name).at("data_offsets").at(0).get<std::size_t>();
         };
-        for (const Part& part : parts())
+        for (const Part& part : parts()) {
+            require(header[part.name]["dtype"] == (part.is_float ? "F32" : "I64"), "another type:", part.name);
+            require(header[part.name]["shape"] == part.shape, "another shape:", part.name);
             require(std::memcmp(part.memory, place(part.name), part.bytes) == 0, "other values:", part.name);
+        }
         const std::int64_t steps = layer_.steps();
         require(std::memcmp(&steps, place("steps"), sizeof steps) == 0, "other steps");
         require(steps >= 0, "negative steps");
@@ -140,6 +146,58 @@ Model& model() {
     return one;
 }
 
+/// A valid file with the tensors of the model in any order, where one in a few has another type or shape, or is
+/// missing.
+std::string random_file(fuzz::Random& random) {
+    struct Tensor {
+        const char* name;
+        const char* type;
+        std::vector<std::size_t> shape;
+    };
+    std::vector<Tensor> tensors = {{"tables/a/weight", "F32", {3, 2}},
+                                   {"tables/a/element_state.0", "F32", {3, 2}},
+                                   {"tables/b/weight", "F32", {2, 1}},
+                                   {"tables/b/element_state.0", "F32", {2, 1}},
+                                   {"w", "F32", {2, 2}},
+                                   {"samples", "I64", {}},
+                                   {"steps", "I64", {}}};
+    std::swap(tensors[random.below(7)], tensors[random.below(7)]);
+    std::string header = random.one_in(2) ? "{" : R"({"__metadata__":{"optimizer":"adagrad"})";
+    std::string data;
+    for (Tensor& tensor : tensors) {
+        switch (random.below(30)) {
+            case 0:
+                continue;
+            case 1:
+                tensor.type = tensor.type[0] == 'F' ? "I64" : "F32";
+                break;
+            case 2:
+                tensor.shape.push_back(random.below(3));
+                break;
+            case 3:
+                if (!tensor.shape.empty()) tensor.shape.pop_back();
+                break;
+            case 4:
+                if (!tensor.shape.empty()) tensor.shape[random.below(tensor.shape.size())] = random.below(5);
+                break;
+            default:
+                break;
+        }
+        std::size_t bytes = tensor.type[0] == 'F' ? 4 : 8;
+        std::string shape;
+        for (const std::size_t size : tensor.shape) {
+            bytes *= size;
+            shape += (shape.empty() ? "" : ",") + std::to_string(size);
+        }
+        header += (header.size() == 1 ? "\"" : ",\"") + std::string{tensor.name} + R"(":{"dtype":")" + tensor.type +
+                  R"(","shape":[)" + shape + R"(],"data_offsets":[)" + std::to_string(data.size()) + "," +
+                  std::to_string(data.size() + bytes) + "]}";
+        for (; bytes != 0; --bytes)
+            data += static_cast<char>(random.below(256) * random.below(2));
+    }
+    return fuzz::safetensors(header + "}", data);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -153,6 +211,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
     fuzz::Random random{seed};
     static const std::string saved = model().saved();
+    if (random.one_in(8)) return fuzz::become(random_file(random), data, most);
     if (size < 8 || random.one_in(8)) size = fuzz::become(saved, data, most);
     return fuzz::mutate_safetensors(random, data, size, most);
 }
