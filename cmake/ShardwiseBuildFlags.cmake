@@ -23,6 +23,7 @@ target_compile_options(shardwise_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUD
 if(SHARDWISE_SANITIZER)
     set(asan address,undefined)
     set(tsan thread)
+    set(fuzz fuzzer-no-link,address,undefined)
     set(sanitize -fsanitize=${${SHARDWISE_SANITIZER}})
     target_compile_options(shardwise_build_flags INTERFACE
         ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)

@@ -209,6 +209,15 @@ TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
         sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
     });
     refuse("holds the state of optimizer 'adam', and this layer has 'adagrad'", tables);
+    with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::LayerShards without_steps = layer;
+        without_steps.layer = nullptr;
+        sw::save_checkpoint(comm, file.path(), {.layer = without_steps, .dense = {}, .numbers = {{"steps", -3}}});
+    });
+    refuse(file.path() + ": -3 training steps", tables);
+    with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+    });
     const std::string whole = file.read();
     file.write(whole.substr(0, whole.size() - 4));
     refuse("its data is", tables);

@@ -172,6 +172,28 @@ TEST(Lines, ATruncatedGzipIsAnErrorWhereverItEnds) {
     EXPECT_NE(bad_input([&] { read_all({second}); }).find("truncated"), std::string::npos);
 }
 
+// All that can be unpacked is, with any block: zlib may hold bytes back for which there was no room.
+TEST(Lines, ATruncatedGzipGivesTheSameBytesWithAnyBlock) {
+    const Folder folder;
+    const std::string packed = gzip("aaaaaaaaaaaaaaaaaaaaaaaaaaaa\nb\nab\nba\nabba\naaaaaaaaaaaa\n");
+    for (std::size_t size = 2; size != packed.size(); ++size) {
+        const auto path = folder.write("a.gz", packed.substr(0, size));
+        const auto unpack = [&](std::size_t block) {
+            shardwise::InputFile file{path};
+            std::string text;
+            std::string part(block, '\0');
+            bad_input([&] {
+                while (const std::size_t count = file.read(part.data(), block, 1))
+                    text.append(part, 0, count);
+            });
+            return text;
+        };
+        const std::string whole = unpack(1000);
+        for (const std::size_t block : {1U, 2U, 3U, 5U, 7U})
+            EXPECT_EQ(unpack(block), whole) << size << " bytes, blocks of " << block;
+    }
+}
+
 TEST(Lines, DamagedGzipIsAnError) {
     const Folder folder;
     std::string packed = gzip("first\nsecond\n");

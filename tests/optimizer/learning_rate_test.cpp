@@ -40,6 +40,18 @@ TEST(LearningRateTest, DropsInSteps) {
     EXPECT_FLOAT_EQ(rate.at(60), static_cast<float>(0.8F * std::pow(0.5, 10)));
 }
 
+// A checkpoint may say any number of steps: the rate is known at once, and it stays what it comes to.
+TEST(LearningRateTest, ManyDropsTakeNoTime) {
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    LearningRate rate{.base = 0.5F, .decay = LearningRate::Decay::step};
+    for (const float factor : {0.0F, 0.1F, 0.9F, 0.99F}) {
+        rate.decay_factor = factor;
+        EXPECT_EQ(rate.at(most), 0.0F);
+    }
+    rate.decay_factor = 1.0F;
+    EXPECT_EQ(rate.at(most), 0.5F);
+}
+
 TEST(LearningRateTest, DecaysByAPolynomial) {
     const LearningRate rate{.base = 1.0F,
                             .warmup = 2,

@@ -286,7 +286,11 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
     if (checkpoint.layer.layer != nullptr) {
         std::int64_t steps = 0;
         read(detail::steps_name, 0, std::span{&steps, 1});
-        checkpoint.layer.layer->set_steps(steps);
+        try {
+            checkpoint.layer.layer->set_steps(steps);
+        } catch (const BadInput& error) {  // on every rank: all have been sent the same number
+            throw BadInput{path + ": " + error.what()};
+        }
     }
     for (auto& [name, value] : checkpoint.numbers)
         read(name, 0, std::span{&value, 1});

@@ -100,11 +100,9 @@ class InputFile {
         std::size_t done = 0;
         while (done == 0) {
             if (!damage_.empty()) fail(line, damage_);
-            if (available_ == 0 && !fill(line)) {
-                if (between_members_) return 0;
-                fail(line, "the gzip data ends too early: the file is truncated");
-            }
+            const bool ended = available_ == 0 && !fill(line);
             if (between_members_) {
+                if (ended) return 0;
                 if (input_[position_] == 0) {
                     ++position_;
                     --available_;
@@ -120,7 +118,9 @@ class InputFile {
             stream.next_out = reinterpret_cast<Bytef*>(to);
             stream.avail_out = static_cast<uInt>(size);
             const int code = ::inflate(&stream, Z_NO_FLUSH);
-            if (code != Z_OK && code != Z_STREAM_END)
+            if (code == Z_BUF_ERROR && ended)  // only now: zlib may have had bytes left for which there was no room
+                damage_ = "the gzip data ends too early: the file is truncated";
+            else if (code != Z_OK && code != Z_STREAM_END)
                 damage_ = std::string{"the gzip data is damaged: "} + (stream.msg != nullptr ? stream.msg : "zlib");
             position_ += available_ - stream.avail_in;
             available_ = stream.avail_in;

@@ -38,8 +38,11 @@ struct LearningRate {
         const std::int64_t since = step - decay_start;
         if (decay == Decay::step) {
             double rate = base;
-            for (std::int64_t drop = since / decay_steps; drop > 0; --drop)
-                rate *= decay_factor;
+            for (std::int64_t drop = since / decay_steps; drop > 0; --drop) {
+                const double dropped = rate * decay_factor;
+                if (dropped == rate) break;  // 0, as a rule: a checkpoint's number of steps may be anything
+                rate = dropped;
+            }
             return static_cast<float>(rate);
         }
         if (since >= decay_steps) return end;
