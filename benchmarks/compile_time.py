@@ -1,6 +1,6 @@
-#!/ usr / bin / env python3
-#Copyright(c) 2026 The shardwise authors
-#SPDX - License - Identifier : Apache - 2.0 WITH LLVM - exception
+#!/usr/bin/env python3
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What each public header costs to include: seconds and peak memory of the compiler's front end, one header at a time.
 
 It takes the commands from the header verification targets of a configured build tree (`cmake --preset test`), drops the
@@ -39,7 +39,7 @@ def front_end_commands(build):
 
 def measure(command, folder):
     """Wall seconds and peak MiB of the compiler, or None where it fails."""
-#wait4 reports the largest process of those below : the front end under the driver.
+    # wait4 reports the largest process of those below: the front end under the driver.
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=folder)
     _, status, usage = os.wait4(process.pid, 0)
