@@ -144,11 +144,7 @@ void forward(benchmark::State& state) {
     const auto batch = shape.batch();
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
-        std::vector<shardwise::TableConfig> configs;
-        for (int t = 0; t < Shape::tables; ++t)
-            configs.push_back(
-                {.name = std::to_string(t), .rows = rows, .dim = shape.dim, .features = {}, .sharding = ""});
-        Layer layer{comm, configs};
+        Layer layer{comm, shape.configs()};
         static_cast<void>(layer.forward(batch.view()));  // allocates what a step needs
         Times kernel;
         Times ceiling;

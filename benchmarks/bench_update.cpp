@@ -111,11 +111,7 @@ void update(benchmark::State& state) {
 
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
-        std::vector<shardwise::TableConfig> configs;
-        for (int t = 0; t < Shape::tables; ++t)
-            configs.push_back(
-                {.name = std::to_string(t), .rows = rows, .dim = shape.dim, .features = {}, .sharding = ""});
-        Layer layer{comm, configs};
+        Layer layer{comm, shape.configs()};
         std::vector<Ceiling> ceilings;
         const auto ids = static_cast<std::size_t>(shape.ids());
         layer.for_each_shard([&](const shardwise::ShardView& shard, const auto&) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/data/zipf.hpp"
+#include "shardwise/sharding/placement.hpp"
 
 /// \file
 /// What the benchmarks share: sizes, ids, and times of a kernel beside those of its ceiling.
@@ -80,6 +82,12 @@ struct Shape {
 
     [[nodiscard]] std::int64_t ids() const { return samples * bag; }  // a table
     [[nodiscard]] int width() const { return tables * dim; }
+    [[nodiscard]] std::vector<shardwise::TableConfig> configs() const {
+        std::vector<shardwise::TableConfig> all;
+        for (int t = 0; t < tables; ++t)
+            all.push_back({.name = std::to_string(t), .rows = rows, .dim = dim, .features = {}, .sharding = ""});
+        return all;
+    }
     [[nodiscard]] shardwise::JaggedBatch<std::int64_t> batch() const {
         shardwise::JaggedBatch<std::int64_t> made;
         made.samples = samples;
