@@ -40,7 +40,7 @@ struct Update {
 
     struct Tape {
         FoldScratch<Order> scratch;
-        Buffer<float> sums;  // (together + 1, dim)
+        Buffer<float> sums;  // (together, dim)
     };
 
     template <class V>
@@ -52,7 +52,7 @@ struct Update {
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
             const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
-            float* sums = tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>((together + 1) * set.dim)).data();
+            float* sums = tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>(together * set.dim)).data();
             const double* norms = set.sums_of_squares;
             const auto learn = [&](LocalRow row, const float* gradient, double norm) {
                 float* row_state = shard.row_state.data() + static_cast<std::int64_t>(row) * Rule::row_slots;
@@ -72,7 +72,7 @@ struct Update {
     }
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
         tally.need(FoldScratch<Order>::bytes(cost.widest(rank)));
-        tally.need(4 * (together + 1) * cost.widest(rank));
+        tally.need(4 * together * cost.widest(rank));
     }
     static void shape(EmbeddingCost&) {}
 
@@ -107,8 +107,9 @@ struct Update {
                 row[i] = set.rows[single[i]];
                 if (last == nullptr || c.gradient != last->gradient || c.weight != last->weight) {
                     last = &c;
-                    float* sum = sums + slot * set.dim;  // the sum before it may still be needed
-                    slot = slot == together ? 0 : slot + 1;
+                    // in turns: where these rows begin with the sum of those before, they need one fewer of their own
+                    float* sum = sums + slot * set.dim;
+                    slot = (slot + 1) % together;
                     detail::start_sum<float>(sum, c, set.dim);
                     last_sum = sum;
                     if (norms == nullptr) last_norm = norm_of(sum, set.dim, norms);
