@@ -42,38 +42,44 @@ TEST(RowGroups, EveryContributionStandsAtItsRowOnceAndInOrder) {
         SCOPED_TRACE(testing::Message() << c.contributions << " contributions, " << c.rows << " rows");
         sw::MemoryAccount memory;
         sw::RowGroups groups;
-        groups.on(memory.work()).resize(c.contributions);
+        auto& contributions = groups.on(memory.work()).resize(c.contributions);
+        std::vector<sw::LocalRow> rows;
         std::map<sw::LocalRow, std::vector<std::int64_t>> expected;
         for (std::int64_t i = 0; i < c.contributions; ++i) {
             const auto row = static_cast<sw::LocalRow>(
                 static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(c.drawn_from)) *
                 (c.rows / c.drawn_from));
-            groups.put(i, row, {.gradient = nullptr, .weight = 1.0F, .source = static_cast<std::int32_t>(i)});
+            rows.push_back(row);
+            contributions[static_cast<std::size_t>(i)].source = static_cast<std::int32_t>(i);
             expected[row].push_back(i);
         }
-        const sw::RowSet set = groups.group(3, 5, c.rows);
+        const sw::RowSet set = groups.group(3, 5, c.rows, c.contributions, [&](auto use) {
+            for (std::size_t i = 0; i < rows.size(); ++i)
+                use(rows[i], i);
+        });
         EXPECT_EQ(set.slot, 3);
         EXPECT_EQ(set.dim, 5);
 
         std::map<sw::LocalRow, std::vector<std::int64_t>> found;
         std::int64_t last_single = -1;
         std::int64_t last_row = -1;
-        set.for_rows([&](const sw::RowTerms& terms) {
+        for (std::int64_t i = 0; i < set.touched(); ++i) {
+            const sw::RowTerms terms = set.terms(i);
             auto& of_row = found[terms.row];
             EXPECT_TRUE(of_row.empty()) << "row " << terms.row << " comes twice";
             if (!terms.several) {
                 ASSERT_EQ(terms.end, terms.first + 1);
-                const std::int64_t number = set.single[terms.first];
+                const auto number = static_cast<std::int64_t>(sw::RowSet::number(set.single[terms.first]));
                 EXPECT_GT(number, last_single);
                 last_single = number;
                 of_row.push_back(set.contributions[number].source);
-                return;
+                continue;
             }
             EXPECT_GT(static_cast<std::int64_t>(terms.row), last_row);
             last_row = terms.row;
             for (std::int64_t k = terms.first; k < terms.end; ++k)
                 of_row.push_back(set.sorted(k).source);
-        });
+        }
         EXPECT_TRUE(found == expected);
         std::int64_t alone = 0;
         for (const auto& [row, numbers] : expected)
@@ -82,7 +88,7 @@ TEST(RowGroups, EveryContributionStandsAtItsRowOnceAndInOrder) {
         EXPECT_GE(set.singles, alone * 7 / 10) << "the filter tells too few rows apart";
 
         sw::MemoryTally tally;
-        sw::RowGroups::tally(c.contributions, c.rows, tally);
+        sw::RowGroups::tally(c.contributions, c.contributions, c.rows, tally);
         EXPECT_EQ(tally.bytes(), memory.dynamic_bytes());
     }
 }

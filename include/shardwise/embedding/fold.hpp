@@ -79,44 +79,82 @@ template <class From, class To>
             sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0}));
     });
 }
-template <class From, class Value>
-[[gnu::always_inline]] inline void add_to_sum(Value* __restrict sum, const Contribution& c, int dim) {
-    static_assert(sizeof(Value) >= sizeof(From));
-    const From* __restrict gradient = c.terms<From>();
-    const auto weight = static_cast<Value>(c.weight);
-    for_columns(dim, [=](int first, auto count) {
-        for (int d = first; d < first + count; ++d)
-            sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
-    });
-}
 template <class Value>
 void add(Value* __restrict sum, const Value* __restrict term, int dim) {
     for (int d = 0; d < dim; ++d)
         sum[d] += term[d];
 }
 
-/// The sums of two or more contributions along the tree; `rank` and `host` are scratch.
-template <class From, class Value, class Ahead>
-void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, Value* sum, Value* rank, Value* host,
-              Ahead ahead) {
+/// Asks for the gradients of `dim` columns that folds will read soon: a call for each contribution.
+/// \param k  number of the sorted contribution that is read now
+template <class From>
+[[gnu::always_inline]] inline void prefetch_terms(const RowSet& set, std::int64_t k, int dim) {
+    const std::int64_t distance = rows_ahead(dim) / 2;
+    const std::int64_t count = set.first[set.several];
+    if (k + 2 * distance < count) __builtin_prefetch(&set.sorted(k + 2 * distance));
+    if (k + distance < count)
+        prefetch(set.sorted(k + distance).terms<float>(), dim * static_cast<int>(sizeof(From) / sizeof(float)));
+}
+
+/// Sums contributions from the k-th on, up to `end` or another source, from +0.0. \returns where it stopped
+/// \tparam Dim  the number of columns, which the compiler keeps in registers; 0: set.dim
+template <int Dim, class From, class Value>
+[[gnu::noinline]] std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source,
+                                          Value* __restrict into) {
+    static_assert(sizeof(Value) >= sizeof(From));
+    const std::int32_t source = set.sorted(k).source;
+    const int dim = Dim > 0 ? Dim : set.dim;
+    Value registers[Dim > 0 ? Dim : 1];
+    Value* __restrict sum = Dim > 0 ? registers : into;
+    for (int d = 0; d < dim; ++d)
+        sum[d] = Value{0};
+    for (; k != end; ++k) {
+        const Contribution& c = set.sorted(k);
+        if (!any_source && c.source != source) break;
+        prefetch_terms<From>(set, k, dim);
+        const From* __restrict gradient = c.terms<From>();
+        const auto weight = static_cast<Value>(c.weight);
+        for (int d = 0; d < dim; ++d)
+            sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+    }
+    if constexpr (Dim > 0)
+        for (int d = 0; d < dim; ++d)
+            into[d] = sum[d];
+    return k;
+}
+template <class From, class Value>
+std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source, Value* into) {
+    switch (set.dim) {
+        case 16:
+            return sum_source<16, From>(set, k, end, any_source, into);
+        case 32:
+            return sum_source<32, From>(set, k, end, any_source, into);
+        case 64:
+            return sum_source<64, From>(set, k, end, any_source, into);
+        case 128:
+            return sum_source<128, From>(set, k, end, any_source, into);
+        default:
+            return sum_source<0, From>(set, k, end, any_source, into);
+    }
+}
+
+/// The sums of contributions along the tree; `rank` and `host` are scratch.
+template <class From, class Value>
+void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, Value* sum, Value* rank,
+              Value* host) {
     const int dim = set.dim;
     std::int64_t k = terms.first;
-    // the contributions of one source into a sum of their own; k is behind them then
-    const auto sum_source = [&](Value* into) {
-        const std::int32_t source = set.sorted(k).source;
-        ahead(k);
-        start_sum<From>(into, set.sorted(k), dim);
-        for (++k; k != terms.end && set.sorted(k).source == source; ++k) {
-            ahead(k);
-            add_to_sum<From>(into, set.sorted(k), dim);
-        }
-        return source;
+    // the contributions of one source into a sum of their own; k is behind them then. \returns its host
+    const auto sum_next = [&](Value* into) {
+        const int from = topology.host_of(set.sorted(k).source);
+        k = sum_source<From>(set, k, terms.end, false, into);
+        return from;
     };
-    int current_host = topology.host_of(sum_source(sum));
+    int current_host = sum_next(sum);
     // `sum` holds the first rank; from here on it holds the total of the hosts done, or the host in progress
     Value* into = sum;  // the host in progress
     while (k != terms.end) {
-        const int of_source = topology.host_of(sum_source(rank));
+        const int of_source = sum_next(rank);
         if (of_source == current_host) {
             add(into, rank, dim);
         } else {
@@ -131,46 +169,28 @@ void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology
 
 }  // namespace detail
 
-/// Asks for the gradients that folds will read soon.
-/// \param k  number of the sorted contribution that is read now
-template <class From = float>
-[[gnu::always_inline]] inline void prefetch_terms(const RowSet& set, std::int64_t k) {
-    const std::int64_t distance = rows_ahead(set.dim) / 2;
-    if (k + 2 * distance < set.count) __builtin_prefetch(&set.sorted(k + 2 * distance));
-    if (k + distance < set.count)
-        prefetch(set.sorted(k + distance).terms<float>(), set.dim * static_cast<int>(sizeof(From) / sizeof(float)));
-}
-
 /// The gradient of one row, summed in the order `Order`, into result[0..dim).
 /// Costs one pass over its contributions; host and total exist only once the row has a second source or host.
 /// \tparam From  of the contributions: float, or Order::sum where they are partial sums \tparam To  of the result
-/// \param ahead  called with the number of each sorted contribution before it is read
-template <class Order, class From = float, class To = float, class Ahead>
-void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, FoldScratch<Order>& scratch, To* result,
-          Ahead ahead) {
+template <class Order, class From = float, class To = float>
+void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, FoldScratch<Order>& scratch, To* result) {
     using Value = typename Order::sum;
     const int dim = set.dim;
     if (!terms.several) {
-        detail::start_sum<From>(result, set.contributions[set.single[terms.first]], dim);
+        detail::start_sum<From>(result, set.contributions[RowSet::number(set.single[terms.first])], dim);
     } else if (terms.end - terms.first == 1) {
-        ahead(terms.first);
+        detail::prefetch_terms<From>(set, terms.first, dim);
         detail::start_sum<From>(result, set.sorted(terms.first), dim);
     } else if constexpr (std::is_same_v<Order, Sample>) {
-        std::int64_t k = terms.first;
-        ahead(k);
-        detail::start_sum<From>(result, set.sorted(k), dim);
-        for (++k; k != terms.end; ++k) {
-            ahead(k);
-            detail::add_to_sum<From>(result, set.sorted(k), dim);
-        }
+        detail::sum_source<From>(set, terms.first, terms.end, true, result);
     } else {
         Value* rank = scratch.sums.data();
         Value* host = rank + dim;
         if constexpr (std::is_same_v<Value, To>) {
-            detail::sum_tree<From>(set, terms, topology, result, rank, host, ahead);
+            detail::sum_tree<From>(set, terms, topology, result, rank, host);
         } else {
             Value* total = host + dim;
-            detail::sum_tree<From>(set, terms, topology, total, rank, host, ahead);
+            detail::sum_tree<From>(set, terms, topology, total, rank, host);
             for (int d = 0; d < dim; ++d)
                 result[d] = static_cast<To>(total[d]);
         }

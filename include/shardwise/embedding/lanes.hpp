@@ -62,50 +62,38 @@ struct Contribution {
     }
 };
 
-/// The gradient of one touched row: contributions [first, end) of a RowSet.
+/// The gradient of one touched row: keys [first, end), of `single` or of `keys`.
 struct RowTerms {
     LocalRow row = 0;
     std::int64_t first = 0;
     std::int64_t end = 0;
-    bool several = false;  ///< they are among the sorted ones
+    bool several = false;  ///< they are among `keys`
 };
 
 /// The touched rows of one shard, each once, and what contributes to them. Contributions are numbered in the order of
-/// source, sample, feature and id. Rows with one of them come first, in the order of these; the others ascend.
+/// source, sample, feature and id; one that is the same for several ids of a bag has one number. A key is
+/// row << 32 | number. Rows with one key come first, in the order of their numbers; the others ascend.
 struct RowSet {
     int slot = 0;                                 ///< number of the shard in the store
     int dim = 0;                                  ///< columns of the shard
-    const LocalRow* rows = nullptr;               ///< (contributions), by number
-    const Contribution* contributions = nullptr;  ///< (contributions), by number
+    const Contribution* contributions = nullptr;  ///< by number
     std::int64_t singles = 0;
-    const std::uint32_t* single = nullptr;  ///< (singles), ascending: numbers
-    std::int64_t count = 0;
-    const std::uint64_t* keys = nullptr;      ///< (count), ascending: row << 32 | number, of rows with several
+    const std::uint64_t* single = nullptr;  ///< (singles): keys, ascending by number
+    std::int64_t several = 0;
+    const std::uint32_t* first = nullptr;     ///< (several + 1): where the keys of each of these rows begin
+    const std::uint64_t* keys = nullptr;      ///< (first[several]), ascending
     const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
 
-    [[nodiscard]] LocalRow row(std::int64_t k) const noexcept { return static_cast<LocalRow>(keys[k] >> 32U); }
-    /// The k-th sorted one.
-    [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept {
-        return contributions[keys[k] & 0xffffffffU];
-    }
-    /// Calls use(RowTerms) for every touched row.
-    template <class Use>
-    void for_rows(Use use) const {
-        for (std::int64_t i = 0; i < singles; ++i)
-            use(RowTerms{.row = rows[single[i]], .first = i, .end = i + 1, .several = false});
-        for_several(use);
-    }
-    /// For those with several contributions.
-    template <class Use>
-    void for_several(Use use) const {
-        for (std::int64_t k = 0; k < count;) {
-            const LocalRow here = row(k);
-            std::int64_t end = k + 1;
-            while (end < count && row(end) == here)
-                ++end;
-            use(RowTerms{.row = here, .first = k, .end = end, .several = true});
-            k = end;
-        }
+    [[nodiscard]] static LocalRow row(std::uint64_t key) noexcept { return static_cast<LocalRow>(key >> 32U); }
+    [[nodiscard]] static std::uint64_t number(std::uint64_t key) noexcept { return key & 0xffffffffU; }
+    /// What the k-th of `keys` stands for.
+    [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
+    [[nodiscard]] std::int64_t touched() const noexcept { return singles + several; }
+    /// The i-th touched row.
+    [[nodiscard]] RowTerms terms(std::int64_t i) const noexcept {
+        if (i < singles) return {.row = row(single[i]), .first = i, .end = i + 1, .several = false};
+        const std::uint32_t* at = first + (i - singles);
+        return {.row = row(keys[at[0]]), .first = at[0], .end = at[1], .several = true};
     }
 };
 

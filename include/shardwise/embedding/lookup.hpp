@@ -54,37 +54,62 @@ struct GroupRows {
         }
         lanes.rows.clear();
         for (std::size_t slot = 0; slot < shards.size(); ++slot) {
-            RowGroups& groups = tape.groups[slot].on(*lanes.memory);
+            const std::vector<std::size_t>& blocks = tape.of[slot];
+            std::int64_t ids = 0;
             std::int64_t count = 0;
-            for (const std::size_t b : tape.of[slot])
-                count += lanes.ids[b].ids;
-            groups.resize(count);
-            std::int64_t position = 0;
-            for (std::size_t i = 0; i < tape.of[slot].size();) {  // blocks of one source stand together
-                std::size_t end = i;
-                while (end < tape.of[slot].size() &&
-                       source(lanes, tape.of[slot][end]) == source(lanes, tape.of[slot][i]))
-                    ++end;
-                put_source(lanes, &tape.of[slot][i], end - i, groups, position, tape.done);
-                i = end;
+            for (const std::size_t b : blocks) {
+                ids += lanes.ids[b].ids;
+                count += one_an_id(lanes.ids[b]) ? lanes.ids[b].ids : lanes.ids[b].head.n;
             }
-            lanes.rows.push_back(groups.group(static_cast<int>(slot), shards[slot].dim, shards[slot].rows));
+            RowGroups& groups = tape.groups[slot].on(*lanes.memory);
+            Contribution* contribution = groups.resize(count).data();
+            for_bags(lanes, blocks, tape.done,
+                     [&](const IdBlock& block, const VectorBlock& gradients, std::int64_t bag, std::int64_t i,
+                         std::int64_t end) {
+                         if (!one_an_id(block))
+                             *contribution++ = {
+                                 .gradient = gradients.row(bag), .weight = 1.0F, .source = block.head.source};
+                         else
+                             for (; i < end; ++i)
+                                 *contribution++ = {.gradient = gradients.row(Pooling::pooled ? bag : i),
+                                                    .weight = block.weights == nullptr ? 1.0F : block.weights[i],
+                                                    .source = block.head.source};
+                     });
+            lanes.rows.push_back(
+                groups.group(static_cast<int>(slot), shards[slot].dim, shards[slot].rows, ids, [&](auto use) {
+                    std::uint64_t number = 0;
+                    for_bags(
+                        lanes, blocks, tape.done,
+                        [&](const IdBlock& block, const VectorBlock&, std::int64_t, std::int64_t i, std::int64_t end) {
+                            const bool an_id = one_an_id(block);
+                            for (; i < end; ++i) {
+                                use(block.rows[i], number);
+                                number += an_id ? 1U : 0U;
+                            }
+                            number += an_id ? 0U : 1U;
+                        });
+                }));
         }
     }
 
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
         cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& shard) {
             std::int64_t ids = 0;
+            std::int64_t count = 0;
             const auto shards = cost.placement->tables[static_cast<std::size_t>(table)].shards.size();
             std::size_t block = key;
             for (const FeaturePlacement& feature : cost.placement->features) {
                 if (feature.table != table) continue;
-                for (int source = 0; source < cost.ranks(); ++source)
-                    if (!cost.placement->replicated || source == rank)
-                        ids += cost.counts[static_cast<std::size_t>(source)][block].ids;
+                for (int source = 0; source < cost.ranks(); ++source) {
+                    if (cost.placement->replicated && source != rank) continue;
+                    const std::int64_t here = cost.counts[static_cast<std::size_t>(source)][block].ids;
+                    ids += here;
+                    const bool one_an_id = (*cost.batches)[static_cast<std::size_t>(source)].weighted() || here == 0;
+                    count += one_an_id ? here : cost.vectors<Pooling>(source, block);
+                }
                 block += shards;
             }
-            RowGroups::tally(ids, shard.rows, tally);
+            RowGroups::tally(count, ids, shard.rows, tally);
         });
     }
     static void shape(EmbeddingCost& cost) {
@@ -117,38 +142,41 @@ struct GroupRows {
         return -1;
     }
     static int source(const Lanes& lanes, std::size_t b) { return lanes.ids[b].head.source; }
-
-    /// The contributions of one source's blocks (one a feature of the table), sample by sample.
-    static void put_source(const Lanes& lanes, const std::size_t* blocks, std::size_t count, RowGroups& groups,
-                           std::int64_t& number, std::vector<std::int64_t>& done) {
-        const std::int64_t bags = lanes.ids[blocks[0]].head.n;
-        done.assign(count, 0);
-        if (count == 1) {
-            put_bags(lanes, blocks[0], 0, bags, done[0], groups, number);
-            return;
-        }
-        for (std::int64_t bag = 0; bag < bags; ++bag)
-            for (std::size_t k = 0; k < count; ++k)
-                put_bags(lanes, blocks[k], bag, bag + 1, done[k], groups, number);
+    /// Whether each id of a block contributes something of its own; else all ids of a bag contribute the same.
+    static bool one_an_id(const IdBlock& block) {
+        return !Pooling::pooled || block.weights != nullptr || block.ids == 0;
     }
-    /// Those of bags [bag, last) of a block, of which the first begins with the i-th id.
-    static void put_bags(const Lanes& lanes, std::size_t b, std::int64_t bag, std::int64_t last, std::int64_t& done,
-                         RowGroups& groups, std::int64_t& number) {
-        const IdBlock& ids = lanes.ids[b];
-        const VectorBlock& gradients = lanes.vectors[b];
-        std::int64_t i = done;
-        std::int64_t to = number;
-        const auto put = [&](std::int64_t of) {
-            groups.put(to++, ids.rows[i],
-                       {.gradient = gradients.row(of),
-                        .weight = ids.weights == nullptr ? 1.0F : ids.weights[i],
-                        .source = ids.head.source});
-        };
-        for (; bag < last; ++bag)
-            for (const std::int64_t end = i + ids.length(bag); i < end; ++i)
-                put(Pooling::pooled ? bag : i);
-        done = i;
-        number = to;
+
+    /// Calls use(block, bag, first id, behind its last) for each bag of a shard's blocks: by source, sample, feature.
+    template <class Use>
+    static void for_bags(const Lanes& lanes, const std::vector<std::size_t>& blocks, std::vector<std::int64_t>& done,
+                         Use use) {
+        for (std::size_t first = 0; first < blocks.size();) {
+            std::size_t end = first + 1;  // blocks of one source stand together, one a feature
+            while (end < blocks.size() && source(lanes, blocks[end]) == source(lanes, blocks[first]))
+                ++end;
+            done.assign(end - first, 0);
+            const std::int64_t bags = lanes.ids[blocks[first]].head.n;
+            if (end - first == 1) {
+                const IdBlock block = lanes.ids[blocks[first]];
+                std::int64_t i = 0;
+                for (std::int64_t bag = 0; bag < bags; ++bag) {
+                    const std::int64_t begin = i;
+                    i += block.length(bag);
+                    use(block, lanes.vectors[blocks[first]], bag, begin, i);
+                }
+            } else {
+                done.assign(end - first, 0);
+                for (std::int64_t bag = 0; bag < bags; ++bag)
+                    for (std::size_t k = first; k < end; ++k) {
+                        std::int64_t& i = done[k - first];
+                        const std::int64_t begin = i;
+                        i += lanes.ids[blocks[k]].length(bag);
+                        use(lanes.ids[blocks[k]], lanes.vectors[blocks[k]], bag, begin, i);
+                    }
+            }
+            first = end;
+        }
     }
 };
 

@@ -103,20 +103,21 @@ struct RowExchange {
             const RowSet& from = lanes.rows[k];
             Set& set = tape.sets[k];
             set.first.assign(members + 1, 0);
-            from.for_rows([&](const RowTerms& terms) { ++set.first[destination(env, terms.row) + 1]; });
+            for (std::int64_t i = 0; i < from.touched(); ++i)
+                ++set.first[destination(env, from.terms(i).row) + 1];
             for (std::size_t m = 0; m < members; ++m)
                 set.first[m + 1] += set.first[m];
             const std::int64_t touched = set.first[members];
             set.sums.on(*lanes.memory).resize(static_cast<std::size_t>(touched * from.dim));
             set.rows.on(*lanes.memory).resize(static_cast<std::size_t>(touched));
-            const auto ahead = [&](std::int64_t i) { prefetch_terms<From>(from, i); };
-            from.for_rows([&](const RowTerms& terms) {
+            for (std::int64_t i = 0; i < from.touched(); ++i) {
+                const RowTerms terms = from.terms(i);
                 const std::int64_t to = set.first[destination(env, terms.row)]++;
                 set.rows[static_cast<std::size_t>(to)] = terms.row;
                 To* sum = set.sums.data() + to * from.dim;
-                fold<Order, From>(from, terms, env.topology, tape.scratch, sum, ahead);
+                fold<Order, From>(from, terms, env.topology, tape.scratch, sum);
                 Wire::round(sum, from.dim);
-            });
+            }
             for (std::size_t m = members; m > 0; --m)
                 set.first[m] = set.first[m - 1];
             set.first[0] = 0;
@@ -199,18 +200,23 @@ struct RowExchange {
         std::size_t a = 0;
         for (std::size_t k = 0; k < tape.sets.size(); ++k) {
             Set& set = tape.sets[k];
-            set.groups.on(*lanes.memory).resize(set.arrived);
-            std::int64_t position = 0;
+            Buffer<Contribution>& contributions = set.groups.on(*lanes.memory).resize(set.arrived);
+            const std::size_t begin = a;
+            std::size_t number = 0;
             for (; a < tape.arrivals.size() && tape.arrivals[a].set == k; ++a) {
                 const Arrival& arrival = tape.arrivals[a];
                 const int source = G::member(env.topology, env.rank, arrival.member);
                 for (std::int64_t i = 0; i < arrival.count; ++i)
-                    set.groups.put(
-                        position++, arrival.rows[i],
-                        {.gradient = arrival.sums + i * lanes.rows[k].dim, .weight = 1.0F, .source = source});
+                    contributions[number++] = {
+                        .gradient = arrival.sums + i * lanes.rows[k].dim, .weight = 1.0F, .source = source};
             }
             const ShardStore& shard = lanes.store->shards()[k];
-            lanes.rows[k] = set.groups.group(static_cast<int>(k), shard.dim, shard.rows);
+            lanes.rows[k] = set.groups.group(static_cast<int>(k), shard.dim, shard.rows, set.arrived, [&](auto use) {
+                std::uint64_t next = 0;
+                for (std::size_t i = begin; i < a; ++i)
+                    for (std::int64_t r = 0; r < tape.arrivals[i].count; ++r)
+                        use(tape.arrivals[i].rows[r], next++);
+            });
         }
     }
 
@@ -231,7 +237,7 @@ struct RowExchange {
             const auto sent = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
             tally.need(static_cast<std::int64_t>(sizeof(To)) * sent * dim);
             tally.need(4 * sent);
-            RowGroups::tally(arrived, shard.rows, tally);
+            RowGroups::tally(arrived, arrived, shard.rows, tally);
         });
         for (const std::int64_t bytes : decoded)
             tally.need(bytes);

@@ -47,26 +47,44 @@ struct Update {
     static void run(StepEnv& env, V& view) {
         Lanes& lanes = view.lanes();
         Tape& tape = view.template tape<Update>();
-        const Rule& rule = *static_cast<const Rule*>(lanes.rule);
+        const Rule rule = *static_cast<const Rule*>(lanes.rule);  // copies: floats that are written cannot change these
+        const UpdateStep now = *lanes.step;
         tape.scratch.prepare(lanes);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = lanes.store->shards()[static_cast<std::size_t>(set.slot)];
             const int table_dim = lanes.placement->tables[static_cast<std::size_t>(shard.table)].dim;
-            float* sums = tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>(together * set.dim)).data();
+            Sums sums{tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>(together * set.dim)).data(), set.dim};
             const double* norms = set.sums_of_squares;
-            const auto learn = [&](LocalRow row, const float* gradient, double norm) {
-                float* row_state = shard.row_state.data() + static_cast<std::int64_t>(row) * Rule::row_slots;
-                apply(rule, rule.row(*lanes.step, row_state, norm, table_dim), shard, row, gradient);
-            };
-            learn_singles(rule, *lanes.step, set, shard, table_dim, sums, norms);
             const std::int64_t ahead = rows_ahead(set.dim, 1);
-            set.for_several([&](const RowTerms& terms) {
-                fold(set, terms, env.topology, tape.scratch, sums, [&](std::int64_t k) {
-                    prefetch_terms(set, k);
-                    if (k + ahead < set.count && set.row(k + ahead) != set.row(k + ahead - 1))
-                        prefetch_row(shard, set.row(k + ahead));
-                });
-                learn(terms.row, sums, norm_of(sums, set.dim, norms));
+
+            // In the order of samples: rows of a bag stand together, share its gradient and its norm.
+            const Contribution* last = nullptr;
+            const float* sum = nullptr;
+            double norm = 0.0;
+            learn(rule, now, shard, table_dim, set.singles, [&](std::int64_t i) {
+                if (i + ahead < set.singles) {
+                    const std::uint64_t key = set.single[i + ahead];
+                    prefetch_row(shard, RowSet::row(key));
+                    if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
+                        prefetch(set.contributions[RowSet::number(key)].terms<float>(), set.dim);
+                }
+                const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
+                if (of != last) {
+                    last = of;
+                    float* const place = sums.next();
+                    detail::start_sum<float>(place, *of, set.dim);
+                    sum = place;
+                    if (norms == nullptr) norm = norm_of(sum, set.dim, norms);
+                }
+                if (norms != nullptr) norm = *norms++;
+                return Touched{.row = RowSet::row(set.single[i]), .gradient = sum, .norm = norm};
+            });
+            learn(rule, now, shard, table_dim, set.several, [&](std::int64_t i) {
+                if (i + ahead < set.several) prefetch_row(shard, RowSet::row(set.keys[set.first[i + ahead]]));
+                float* const place = sums.next();
+                const RowTerms terms = set.terms(set.singles + i);
+                fold(set, terms, env.topology, tape.scratch, place);
+                return Touched{.row = terms.row, .gradient = place, .norm = norm_of(place, set.dim, norms)};
             });
         }
     }
@@ -77,51 +95,46 @@ struct Update {
     static void shape(EmbeddingCost&) {}
 
   private:
-    static constexpr int together = 16;  // rows; the best of 1 to 32 where it was measured
+    static constexpr int together = 32;  // rows; the best of 1 to 32 where it was measured
 
-    /// Rows with one contribution, in the order of samples: those of a bag stand together, share its gradient and,
-    /// where they weigh the same, its norm. A few at a time go through each stage together, so that the core works on
-    /// one while it waits for another.
-    static void learn_singles(const Rule& rule, const UpdateStep& step, const RowSet& set, ShardStore& shard,
-                              int table_dim, float* sums, const double*& norms) {
-        std::array<LocalRow, together> row;
-        std::array<const float*, together> gradient;
-        std::array<double, together> norm{};
+    /// Places for gradients, in turns: rows of one turn that begin with the sum of the turn before need one fewer.
+    class Sums {
+      public:
+        Sums(float* places, int dim) : places_{places}, dim_{dim} {}
+        float* next() {
+            float* const place = places_ + next_ * dim_;
+            next_ = (next_ + 1) % together;
+            return place;
+        }
+
+      private:
+        float* places_;
+        int dim_;
+        int next_ = 0;
+    };
+    struct Touched {
+        LocalRow row;
+        const float* gradient;
+        double norm;
+    };
+
+    /// Applies the rule to `count` rows. A few at a time go through each stage together, so that the core works on one
+    /// while it waits for another. \param next  gives the i-th
+    template <class Next>
+    static void learn(const Rule rule, const UpdateStep step, ShardStore& shard, int table_dim, std::int64_t count,
+                      Next next) {
+        std::array<Touched, together> touched;
         std::array<typename Rule::Row, together> shared;
-        const std::int64_t ahead = rows_ahead(set.dim, 1);
-        const Contribution* last = nullptr;
-        const float* last_sum = nullptr;
-        double last_norm = 0.0;
-        int slot = 0;
-        for (std::int64_t first = 0; first < set.singles; first += together) {
-            const auto count = static_cast<std::size_t>(std::min<std::int64_t>(together, set.singles - first));
-            const std::uint32_t* single = set.single + first;
-            for (std::size_t i = 0; i < count; ++i) {
-                if (first + static_cast<std::int64_t>(i) + ahead < set.singles) {
-                    const std::uint32_t number = single[static_cast<std::int64_t>(i) + ahead];
-                    prefetch_row(shard, set.rows[number]);
-                    const Contribution& c = set.contributions[number];
-                    if (c.gradient != set.contributions[number - 1].gradient) prefetch(c.terms<float>(), set.dim);
-                }
-                const Contribution& c = set.contributions[single[i]];
-                row[i] = set.rows[single[i]];
-                if (last == nullptr || c.gradient != last->gradient || c.weight != last->weight) {
-                    last = &c;
-                    // in turns: where these rows begin with the sum of those before, they need one fewer of their own
-                    float* sum = sums + slot * set.dim;
-                    slot = (slot + 1) % together;
-                    detail::start_sum<float>(sum, c, set.dim);
-                    last_sum = sum;
-                    if (norms == nullptr) last_norm = norm_of(sum, set.dim, norms);
-                }
-                gradient[i] = last_sum;
-                norm[i] = norms == nullptr ? last_norm : *norms++;
-            }
-            for (std::size_t i = 0; i < count; ++i)
-                shared[i] = rule.row(step, shard.row_state.data() + static_cast<std::int64_t>(row[i]) * Rule::row_slots,
-                                     norm[i], table_dim);
-            for (std::size_t i = 0; i < count; ++i)
-                apply(rule, shared[i], shard, row[i], gradient[i]);
+        for (std::int64_t first = 0; first < count; first += together) {
+            const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, count - first));
+            for (std::size_t i = 0; i < here; ++i)
+                touched[i] = next(first + static_cast<std::int64_t>(i));
+            for (std::size_t i = 0; i < here; ++i)
+                shared[i] =
+                    rule.row(step, shard.row_state.data() + static_cast<std::int64_t>(touched[i].row) * Rule::row_slots,
+                             touched[i].norm, table_dim);
+            for (std::size_t i = 0; i < here; ++i)
+                apply(rule, shared[i], shard, touched[i].row, touched[i].gradient);
         }
     }
     /// The sum of squares of a whole row's gradient, for rules that need it.
@@ -173,9 +186,8 @@ struct RowNorms {
         Buffer<float> sums;     // (row, dim)
         Buffer<double> mine;    // (row)
         Buffer<double> totals;  // (row)
-        Buffer<LocalRow> rows;
         Buffer<Contribution> folded;
-        Buffer<std::uint32_t> single;
+        Buffer<std::uint64_t> keys;
         std::vector<const double*> parts;  // (shard)
     };
     struct Tape {
@@ -192,30 +204,25 @@ struct RowNorms {
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             RowSet& rows = lanes.rows[k];
             Set& set = tape.sets[k];
-            std::size_t count = 0;
-            rows.for_rows([&](const RowTerms&) { ++count; });
+            const auto count = static_cast<std::size_t>(rows.touched());
             set.sums.on(*lanes.memory).resize(count * static_cast<std::size_t>(rows.dim));
             set.mine.on(*lanes.memory).resize(count);
             set.totals.on(*lanes.memory).resize(count);
-            set.rows.on(*lanes.memory).resize(count);
             set.folded.on(*lanes.memory).resize(count);
-            set.single.on(*lanes.memory).resize(count);
-            std::size_t i = 0;
-            rows.for_rows([&](const RowTerms& terms) {
+            set.keys.on(*lanes.memory).resize(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                const RowTerms terms = rows.terms(static_cast<std::int64_t>(i));
                 float* sum = set.sums.data() + i * static_cast<std::size_t>(rows.dim);
-                fold(rows, terms, env.topology, tape.scratch, sum, [&](std::int64_t at) { prefetch_terms(rows, at); });
+                fold(rows, terms, env.topology, tape.scratch, sum);
                 set.mine[i] = sum_of_squares(sum, rows.dim);
-                set.rows[i] = terms.row;
                 set.folded[i] = {.gradient = sum, .weight = 1.0F, .source = 0};
-                set.single[i] = static_cast<std::uint32_t>(i);
-                ++i;
-            });
+                set.keys[i] = static_cast<std::uint64_t>(terms.row) << 32U | i;
+            }
             rows = {.slot = rows.slot,
                     .dim = rows.dim,
-                    .rows = set.rows.data(),
                     .contributions = set.folded.data(),
                     .singles = static_cast<std::int64_t>(count),
-                    .single = set.single.data()};
+                    .single = set.keys.data()};
             const ShardStore& shard = lanes.store->shards()[k];
             set.parts.assign(table_of(lanes, shard.table).shards.size(), nullptr);
             set.parts[static_cast<std::size_t>(shard.shard)] = set.mine.data();
@@ -267,10 +274,8 @@ struct RowNorms {
             const int dim = shard.columns.count;
             const auto count = static_cast<std::int64_t>(cost.touched[static_cast<std::size_t>(rank)][key].size());
             tally.need(4 * count * dim);
-            for (int i = 0; i < 2; ++i)
+            for (int i = 0; i < 3; ++i)
                 tally.need(8 * count);
-            for (int i = 0; i < 2; ++i)
-                tally.need(4 * count);
             tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
         });
         tally.need(FoldScratch<Order>::bytes(cost.widest(rank)));
