@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -160,8 +162,26 @@ struct Ahead {
     std::int64_t rows;
     bool second_cache;
 };
-/// Ceilings are measured with all of these, and the best counts.
+/// Ceilings are measured with all of these, run by run, and the one with the best median counts.
 inline constexpr Ahead prefetches[] = {{8, false}, {24, false}, {24, true}, {48, true}, {96, true}};
+
+/// Times by kind of prefetch.
+class TimesAhead {
+  public:
+    /// Adds what `time(prefetch)` says of each kind.
+    template <class Time>
+    void add(Time time) {
+        for (std::size_t i = 0; i < std::size(prefetches); ++i)
+            times_[i].add(time(prefetches[i]));
+    }
+    [[nodiscard]] const Times& best() const {
+        return *std::min_element(times_.begin(), times_.end(),
+                                 [](const Times& a, const Times& b) { return a.median() < b.median(); });
+    }
+
+  private:
+    std::array<Times, std::size(prefetches)> times_;
+};
 
 inline void prefetch(const float* row, int dim, bool second_cache) {
     for (int d = 0; d < dim; d += 16) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/prefetch.hpp"
@@ -30,45 +32,49 @@ struct LookupArguments {
 
 namespace detail {
 
-/// Dim > 0: the number of columns, known to the compiler; 0: dim.
+/// Sixteen columns, added as `float`s are, one by one.
+using Columns = float __attribute__((vector_size(64), aligned(4), may_alias));
+
+/// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
+template <int Dim, bool Weighted, std::size_t... Block>
+[[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a, std::index_sequence<Block...>) {
+    // half as far where each row is also a row of output, which takes as many of the lines that a core can wait for
+    const std::int64_t ahead = rows_ahead(Dim > 0 ? Dim : a.dim) / (a.lengths == nullptr ? 2 : 1);
+    return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
+        const int dim = Dim > 0 ? Dim : a.dim;
+        const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
+        Columns blocks[Dim > 0 ? sizeof...(Block) : 1] = {};
+        if constexpr (Dim == 0) std::fill_n(out, dim, 0.0F);
+        for (; i < end; ++i) {
+            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+            const float* __restrict from = row(i);
+            if constexpr (Dim > 0 && !Weighted) {
+                ((blocks[Block] += *reinterpret_cast<const Columns*>(from + 16 * Block)), ...);
+            } else {
+                float* __restrict sum = Dim > 0 ? reinterpret_cast<float*>(blocks) : out;
+                for (int d = 0; d < dim; ++d)
+                    sum[d] = Weighted ? std::fma(a.weights[i], from[d], sum[d]) : sum[d] + from[d];
+            }
+        }
+        if constexpr (Dim > 0) ((*reinterpret_cast<Columns*>(out + 16 * Block) = blocks[Block]), ...);
+    };
+}
+
 template <int Dim, bool Weighted>
-void pooled_lookup(const LookupArguments& a) {
-    const int dim = Dim > 0 ? Dim : a.dim;
-    const std::int64_t ahead = rows_ahead(dim);
-    const auto row = [&](std::int64_t i) { return a.table + static_cast<std::int64_t>(a.rows[i]) * dim; };
-    std::int64_t i = 0;
-    for (std::int64_t bag = 0; bag < a.bags; ++bag) {
-        const std::int64_t end = a.ids == 0 ? 0 : i + (a.lengths == nullptr ? 1 : a.lengths[bag]);
-        float* __restrict out = a.out + bag * dim;
-        if constexpr (Dim > 0 && Dim <= 128) {
-            float sum[Dim > 0 ? Dim : 1] = {};
-            for (; i < end; ++i) {
-                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-                const float* __restrict from = row(i);
-                if constexpr (Weighted) {
-                    const float weight = a.weights[i];
-                    for (int d = 0; d < Dim; ++d)
-                        sum[d] = std::fma(weight, from[d], sum[d]);
-                } else {
-                    for (int d = 0; d < Dim; ++d)
-                        sum[d] += from[d];
-                }
-            }
-            std::memcpy(out, sum, sizeof(sum));
-        } else {
-            std::fill_n(out, dim, 0.0F);
-            for (; i < end; ++i) {
-                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-                const float* __restrict from = row(i);
-                if constexpr (Weighted) {
-                    const float weight = a.weights[i];
-                    for (int d = 0; d < dim; ++d)
-                        out[d] = std::fma(weight, from[d], out[d]);
-                } else {
-                    for (int d = 0; d < dim; ++d)
-                        out[d] += from[d];
-                }
-            }
+void pooled_lookup(const LookupArguments& arguments) {
+    const LookupArguments a = arguments;  // a copy: floats that are written cannot change it
+    const auto sum = bag_sum<Dim, Weighted>(a, std::make_index_sequence<static_cast<std::size_t>(Dim) / 16>{});
+    if (a.ids == 0) {
+        std::fill_n(a.out, a.bags * a.dim, 0.0F);
+    } else if (a.lengths == nullptr) {
+        for (std::int64_t bag = 0; bag < a.bags; ++bag)
+            sum(bag, bag + 1, a.out + bag * a.dim);
+    } else {
+        std::int64_t i = 0;
+        for (std::int64_t bag = 0; bag < a.bags; ++bag) {
+            const std::int64_t end = i + a.lengths[bag];
+            sum(i, end, a.out + bag * a.dim);
+            i = end;
         }
     }
 }
@@ -84,6 +90,8 @@ void pooled_lookup_of_dim(const LookupArguments& a) {
             return pooled_lookup<64, Weighted>(a);
         case 128:
             return pooled_lookup<128, Weighted>(a);
+        case 256:
+            return pooled_lookup<256, Weighted>(a);
         default:
             return pooled_lookup<0, Weighted>(a);
     }
