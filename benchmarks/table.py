@@ -1,35 +1,100 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints what benchmarks reported as a table of Markdown.
+"""Prints what benchmarks reported as tables of Markdown.
 
     bench_lookup --benchmark_format=json >lookup.json
     bench_update --benchmark_format=json >update.json
     table.py lookup.json update.json
+
+    bench_exchange --benchmark_filter=exchange/ --benchmark_format=json >threads.json
+    mpirun -n 2 bench_exchange_mpi --benchmark_format=json >mpi2.json
+    mpirun -n 4 bench_exchange_mpi --benchmark_format=json >mpi4.json
+    table.py threads.json mpi2.json mpi4.json
+
+    bench_step --benchmark_format=json >step.json
+    table.py step.json
 """
 
 import json
 import sys
 
 
-def rows(path):
-    with open(path) as file:
-        for one in json.load(file)["benchmarks"]:
-            name, *arguments = one["run_name"].split("/")
-            values = dict(argument.split(":") for argument in arguments if ":" in argument and "iterations" not in argument)
-            rate = one.get("read_rate") or one.get("rmw_rate")
-            yield [name, values["dim"], values["bag"], "Zipf" if values["zipf"] == "1" else "uniform",
-                   f'{one["median_ms"]:.2f}', f'{one["ceiling_ratio"]:.2f}',
-                   f'{one["ratio_low"]:.2f} to {one["ratio_high"]:.2f}', f"{rate / 1e9:.1f}" if rate else ""]
+def runs(paths):
+    """Name, arguments and counters of each run."""
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for one in json.load(file)["benchmarks"]:
+                name, *arguments = one["run_name"].split("/")
+                values = dict(argument.split(":") for argument in arguments if ":" in argument)
+                yield name, {key: int(value) for key, value in values.items()}, one
+
+
+def quartiles(one):
+    return f'{one["ratio_low"]:.2f} to {one["ratio_high"]:.2f}'
+
+
+def kernels(found):
+    yield ["", "dim", "bag", "ids", "median ms", "of the ceiling", "quartiles", "bare GB/s"]
+    for name, values, one in found:
+        if name not in ("lookup", "forward", "update"):
+            continue
+        rate = one.get("read_rate") or one.get("rmw_rate")
+        yield [name, str(values["dim"]), str(values["bag"]), "Zipf" if values["zipf"] else "uniform",
+               f'{one["median_ms"]:.2f}', f'{one["ceiling_ratio"]:.2f}', quartiles(one),
+               f"{rate / 1e9:.1f}" if rate else ""]
+
+
+def size(count):
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count} {unit}"
+        count //= 1024
+    return f"{count} GiB"
+
+
+def exchanges(found):
+    """Threads, MPI and raw MPI side by side, joined by ranks and size."""
+    yield ["ranks", "bytes a pair", "MPI_Alltoallv us", "MPI us", "raw over MPI", "quartiles", "threads us",
+           "raw over threads", "copies over threads"]
+    joined = {}
+    for name, values, one in found:
+        if name in ("exchange", "exchange_mpi"):
+            joined.setdefault((values["ranks"], values["bytes"]), {})[name] = one
+    for (ranks, count), both in sorted(joined.items()):
+        mpi, threads = both.get("exchange_mpi"), both.get("exchange")
+        row = [str(ranks), size(count)] + [""] * 7
+        if mpi:
+            row[2:6] = [f'{mpi["raw_ms"] * 1e3:.1f}', f'{mpi["median_ms"] * 1e3:.1f}', f'{mpi["ceiling_ratio"]:.2f}',
+                        quartiles(mpi)]
+        if threads:
+            row[6], row[8] = f'{threads["median_ms"] * 1e3:.1f}', f'{threads["ceiling_ratio"]:.2f}'
+        if mpi and threads:
+            row[7] = f'{mpi["raw_ms"] / threads["median_ms"]:.2f}'
+        yield row
+
+
+def steps(found):
+    yield ["ranks", "dim", "sums in", "step ms", "quartiles", "compute", "exchange", "dense reduction", "samples/s"]
+    for name, values, one in found:
+        if name == "step":
+            yield [str(values["ranks"]), str(values["dim"]), "double" if values["wide"] else "float",
+                   f'{one["median_ms"]:.1f}', f'{one["low_ms"]:.1f} to {one["high_ms"]:.1f}',
+                   f'{one["compute_ms"]:.1f}', f'{one["exchange_ms"]:.1f}', f'{one["dense_reduction_ms"]:.1f}',
+                   f'{one["items_per_second"]:,.0f}']
 
 
 def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
-    head = ["", "dim", "bag", "ids", "median ms", "of the ceiling", "quartiles", "bare GB/s"]
-    table = [head, ["---"] * len(head)] + [row for path in sys.argv[1:] for row in rows(path)]
-    for row in table:
-        print("| " + " | ".join(row) + " |")
+    found = list(runs(sys.argv[1:]))
+    for table in (kernels, exchanges, steps):
+        head, *rows = table(found)
+        if not rows:
+            continue
+        for row in [head, ["---"] * len(head)] + rows:
+            print("| " + " | ".join(row) + " |")
+        print()
 
 
 main()

@@ -4,10 +4,13 @@
 #include "shardwise/comm/mpi.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "conformance/checks.hpp"
 
@@ -40,6 +43,42 @@ void abandon_together(MpiCommunicator& comm) {
     }
     conformance::require(comm.outstanding() == 0, "an abandoned flush is outstanding");
     conformance::RandomFlushes::run_pattern(comm, pattern, 3);
+}
+
+/// Once a message was wrong, what comes for the other flushes is not written into their memory, which may be gone.
+void withdrawn(MpiCommunicator& comm) {
+    if (comm.size() == 1) return;
+    const std::vector<std::byte> content(64, std::byte{1});
+    const auto send = [&](const char* step, std::size_t bytes) {
+        const OutMessage out{.to = 0, .bytes = std::span{content}.first(bytes), .payload = 0};
+        comm.wait(comm.post({.step = step}, {&out, 1}, {}));
+    };
+    if (comm.rank() == 1) send("first", 4);
+    Buffer<std::byte> first;
+    Buffer<std::byte> second;
+    if (comm.rank() == 0) {
+        const InMessage eight{.from = 1, .into = &first, .expected = 8};
+        const InMessage all{.from = 1, .into = &second, .expected = 64};
+        const Ticket of_first = comm.post({.step = "first"}, {}, {&eight, 1});
+        const Ticket of_second = comm.post({.step = "second"}, {}, {&all, 1});
+        bool found = false;
+        try {
+            comm.wait(of_first);
+        } catch (const Mismatch&) {
+            found = true;
+        }
+        conformance::require(found, "a wrong size went unnoticed");
+        comm.abandon(of_first);
+        comm.abandon(of_second);
+        second.assign_zero(64);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (comm.rank() == 1) send("second", 64);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int poll = 0, any = 0; poll < 1000; ++poll)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+    for (const std::byte byte : second.span())
+        conformance::require(byte == std::byte{0}, "a message was written into memory that was let go");
 }
 
 /// Which ranks share a host, as a function of the lowest rank on each rank's host.
@@ -75,6 +114,7 @@ int main() {
                     ++count;
                 }
                 run_check({"abandon_together", abandon_together}, options);
+                run_check({"withdrawn", withdrawn}, options);
             }
         }
         check_hosts();

@@ -30,14 +30,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A Communicator over MPI: ranks are processes.
 ///
 /// A message's tag is its number on its ordered pair of ranks, counted at post, so flights never mix whatever the order
-/// in which they are completed. Every message is probed before it is received: the receiver always learns its true
-/// size, and not a byte travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of
-/// that size under one tag; a shorter chunk, possibly empty, ends it.
+/// in which they are completed. A message of known size is received ahead, straight into its buffer; one of any size is
+/// probed before it is received. Either way the receiver learns the true size, and not a byte travels beyond those of
+/// the messages. A message of `chunk_bytes` or more travels in chunks of that size under one tag; a shorter chunk,
+/// possibly empty, ends it.
 ///
-/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding; waiting yields the processor. A
-/// ticket that is not outstanding counts as complete. Once a message had another size than expected, every later call
-/// throws that Mismatch again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one
-/// allocates nothing (but inside MPI).
+/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls, and yields the
+/// processor at every poll once nothing has come for about 0.1 ms. A ticket that is not outstanding counts as complete.
+/// Once a message had another size than expected, every later call throws that Mismatch again: the ranks no longer do
+/// the same thing. Records are pooled: a flush like an earlier one allocates nothing (but inside MPI).
 ///
 /// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
 /// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.
@@ -106,10 +107,11 @@ class MpiCommunicator {
         const std::uint32_t index = find(ticket);
         if (index == none) return;
         const auto begin = Clock::now();
-        while (flushes_[index].pending != 0) {
+        for (int idle = 0; flushes_[index].pending != 0;) {
             const bool moved = progress();
             throw_if_broken();
-            if (moved) continue;
+            if (moved) idle = 0;
+            if (moved || ++idle < polls) continue;
             if (Clock::now() - begin > deadline_) give_up(index);
             sched_yield();
         }
@@ -130,6 +132,7 @@ class MpiCommunicator {
             if (!broken_)
                 broken_ = std::make_exception_ptr(
                     PeerFailed{rank_, "it left " + describe_with_place(flushes_[index].label) + " unfinished"});
+            withdraw();
         } catch (...) {
             if (!broken_) broken_ = std::current_exception();
         }
@@ -143,6 +146,7 @@ class MpiCommunicator {
     using Clock = std::chrono::steady_clock;
     static constexpr std::uint32_t none = detail::MpiMessage::none;
     static constexpr std::chrono::seconds patience{1};
+    static constexpr int polls = 1000;  // of nothing, about 0.1 ms, before waiting yields the processor
 
     struct Flush {
         static constexpr std::uint32_t none = detail::MpiMessage::none;
@@ -180,9 +184,10 @@ class MpiCommunicator {
                          "names both)"});
             return;
         }
-        broken_ = std::make_exception_ptr(Mismatch{
-            name() + " expects " + std::to_string(message.size) + " bytes from rank " + std::to_string(message.peer) +
-            " at " + describe_with_place(flush.label) + ", but " + std::to_string(message.moved) + " bytes came"});
+        broken_ = std::make_exception_ptr(
+            Mismatch{name() + " expects " + std::to_string(message.size) + " bytes from rank " +
+                     std::to_string(message.peer) + " at " + describe_with_place(flush.label) + ", but " +
+                     (message.unmeasured ? "at least " : "") + std::to_string(message.moved) + " bytes came"});
     }
     bool progress() {
         return messages_.progress([this](const detail::MpiMessage& message) { complete(message); });
@@ -196,9 +201,15 @@ class MpiCommunicator {
     void settle() {
         if (settled_) return;
         settled_ = true;
+        messages_.withdraw();
         for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
             if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
                 sched_yield();
+    }
+
+    void withdraw() {
+        messages_.withdraw();
+        messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); });
     }
 
     [[nodiscard]] std::string name() const { return "rank " + std::to_string(rank_); }

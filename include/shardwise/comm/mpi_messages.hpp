@@ -45,6 +45,8 @@ struct MpiMessage {
     int tag = 0;
     bool moving = false;                // a chunk is with MPI
     bool ended = false;                 // the last chunk was handed to MPI
+    bool posted = false;                // arriving: MPI was told where it goes before it came
+    bool unmeasured = false;            // arriving: at least `moved` bytes came, MPI does not say how many
     bool foreign = false;               // arriving: came under another tag, so it is of another step
     std::int64_t size = 0;              // to send, or expected
     std::int64_t moved = 0;             // bytes handed to MPI so far
@@ -60,9 +62,10 @@ struct MpiMessage {
 /// Moves messages by MPI_Isend, MPI_Iprobe and MPI_Irecv. Records are pooled.
 ///
 /// The tag is the number of the message on its ordered pair and, where MPI has tags enough, a hash of its step and
-/// flight: what a rank in another call sends is known at once. Each peer has a queue of expected messages, of which
-/// only the oldest is probed for: MPI keeps the order of a pair. Only one thread receives on this communicator, so that
-/// what a probe saw is what the receive gets.
+/// flight: what a rank in another call sends is known from it. A message of known size, less than a chunk, is received
+/// ahead, under its tag; one of another step that comes in its place is looked for while nothing moves. All others are
+/// probed for: each peer has a queue of them, of which only the oldest is looked for, since MPI keeps the order of a
+/// pair. Only one thread receives on this communicator, so that what a probe saw is what the receive gets.
 class MpiMessages {
   public:
     MpiMessages(MPI_Comm comm, int ranks, std::int64_t chunk_bytes)
@@ -90,8 +93,16 @@ class MpiMessages {
     void expect(std::uint32_t flush, std::uint64_t mark, const InMessage& in) {
         Peer& peer = peers_.at(static_cast<std::size_t>(in.from));
         const std::uint32_t at = add(flush, mark, in.from, peer.received++);
-        messages_[at].size = in.expected;
-        messages_[at].into = in.into;
+        MpiMessage& message = messages_[at];
+        message.size = in.expected;
+        message.into = in.into;
+        if (!message.any_size() && message.size < chunk_) {
+            message.posted = message.ended = true;
+            requests_.push_back(MPI_REQUEST_NULL);
+            request_messages_.push_back(at);
+            receive(message, message.size, requests_.back());
+            return;
+        }
         (peer.last == none ? peer.first : messages_[peer.last].next) = at;
         peer.last = at;
         ++awaited_;
@@ -102,12 +113,19 @@ class MpiMessages {
     template <class Done>
     bool progress(const Done& done) {
         const bool arrivals = progress_arrivals();
-        return progress_requests(done) || arrivals;
+        if (progress_requests(done) || arrivals) return true;
+        return marked() && ++idle_ % foreign_every == 0 && receive_foreign();
     }
     /// As progress, but takes up nothing new that arrives.
     template <class Done>
     bool progress_requests(const Done& done);
-    /// Whether MPI reads or writes memory of some message.
+    /// Takes back all receives whose message has not come: once progress_requests was called, MPI knows nothing of
+    /// their memory any more.
+    void withdraw() {
+        for (std::size_t slot = 0; slot < requests_.size(); ++slot)
+            if (ahead(slot)) mpi_check(MPI_Cancel(&requests_[slot]), "MPI_Cancel");
+    }
+    /// Whether MPI reads or writes memory of some message, or may do so.
     [[nodiscard]] bool busy() const noexcept { return !requests_.empty(); }
 
     /// Calls `see(message)` for all that are not complete.
@@ -124,11 +142,12 @@ class MpiMessages {
     static constexpr std::uint32_t none = MpiMessage::none;
     static constexpr std::uint64_t numbers = 1U << 16U;
     static constexpr std::uint64_t marks = 1U << 15U;
+    static constexpr std::uint32_t foreign_every = 64;  // polls of nothing
 
     struct Peer {
         std::uint64_t sent = 0;  // messages so far
         std::uint64_t received = 0;
-        std::uint32_t first = none;  // expected messages whose last chunk has not come, oldest first
+        std::uint32_t first = none;  // messages that are probed for, and whose last chunk has not come; oldest first
         std::uint32_t last = none;
     };
 
@@ -140,7 +159,7 @@ class MpiMessages {
         message.flush = flush;
         message.peer = peer;
         message.tag = static_cast<int>(marked() ? mark * numbers + number % numbers : number % tags_);
-        message.moving = message.ended = message.foreign = false;
+        message.moving = message.ended = message.posted = message.unmeasured = message.foreign = false;
         message.moved = 0;
         if (requests_.capacity() < messages_.size()) {
             requests_.reserve(messages_.capacity());
@@ -159,6 +178,45 @@ class MpiMessages {
         message.moving = true;
         message.moved += count;
         message.ended = count < chunk_;
+    }
+
+    [[nodiscard]] static std::uint64_t number_in(int tag) noexcept { return static_cast<std::uint64_t>(tag) % numbers; }
+    static std::int64_t count_of(const MPI_Status& status) {
+        int count = 0;
+        mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+        return count;
+    }
+    void receive(MpiMessage& message, std::int64_t count, MPI_Request& request) {
+        mpi_check(MPI_Irecv(room(message, count), static_cast<int>(count), MPI_BYTE, message.peer, message.tag, comm_,
+                            &request),
+                  "MPI_Irecv");
+        message.moving = true;
+        message.moved += count;
+    }
+    /// Whether this request receives ahead.
+    [[nodiscard]] bool ahead(std::size_t slot) const {
+        return messages_[request_messages_[slot]].posted && requests_[slot] != MPI_REQUEST_NULL;
+    }
+    /// What came instead of what was received ahead. Marked tags only. \returns whether there was such a thing
+    bool receive_foreign() {
+        bool any = false;
+        for (std::size_t slot = 0; slot < requests_.size(); ++slot) {
+            MpiMessage& message = messages_[request_messages_[slot]];
+            if (!ahead(slot)) continue;
+            int found = 0;
+            MPI_Status status{};
+            mpi_check(MPI_Iprobe(message.peer, MPI_ANY_TAG, comm_, &found, &status), "MPI_Iprobe");
+            if (found == 0 || status.MPI_TAG == message.tag || number_in(status.MPI_TAG) != number_in(message.tag))
+                continue;
+            mpi_check(MPI_Cancel(&requests_[slot]), "MPI_Cancel");
+            mpi_check(MPI_Wait(&requests_[slot], MPI_STATUS_IGNORE), "MPI_Wait");
+            message.posted = false;
+            message.foreign = any = true;
+            message.tag = status.MPI_TAG;
+            message.moved = 0;
+            receive(message, count_of(status), requests_[slot]);
+        }
+        return any;
     }
 
     /// Where the next `count` bytes of an arriving message go.
@@ -180,6 +238,24 @@ class MpiMessages {
         std::vector<std::byte>{}.swap(message.spill);
     }
 
+    /// What was received ahead has come: learns its size from MPI.
+    void measure(std::uint32_t at, const MPI_Status& status, bool truncated) {
+        MpiMessage& message = messages_[at];
+        message.posted = false;
+        message.moved = count_of(status);
+        if (!truncated) return;
+        if (message.moved == chunk_) {  // and more to come
+            Peer& peer = peers_[static_cast<std::size_t>(message.peer)];
+            message.ended = false;
+            message.next = peer.first;
+            peer.first = at;
+            if (peer.last == none) peer.last = at;
+            ++awaited_;
+        }
+        message.unmeasured = message.moved <= message.size;
+        if (message.unmeasured) message.moved = message.size + 1;
+    }
+
     bool progress_arrivals() {
         if (awaited_ == 0) return false;
         int any = 0;
@@ -195,26 +271,20 @@ class MpiMessages {
         const std::uint32_t at = peer.first;
         MpiMessage& message = messages_[at];
         int found = 0;
-        int count = 0;
         MPI_Status status{};
         mpi_check(MPI_Iprobe(message.peer, message.tag, comm_, &found, &status), "MPI_Iprobe");
         if (found == 0 && marked() && message.moved == 0) {
             mpi_check(MPI_Iprobe(message.peer, MPI_ANY_TAG, comm_, &found, &status), "MPI_Iprobe");
             // a later message may overtake the chunks of an earlier one, but this number belongs to this message alone
-            const auto number = [](int tag) { return static_cast<std::uint64_t>(tag) % numbers; };
-            if (found == 0 || number(status.MPI_TAG) != number(message.tag)) return false;
+            if (found == 0 || number_in(status.MPI_TAG) != number_in(message.tag)) return false;
             message.foreign = status.MPI_TAG != message.tag;
             message.tag = status.MPI_TAG;
         }
         if (found == 0) return false;
-        mpi_check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
-        MPI_Request request = MPI_REQUEST_NULL;
-        mpi_check(MPI_Irecv(room(message, count), count, MPI_BYTE, message.peer, message.tag, comm_, &request),
-                  "MPI_Irecv");
-        requests_.push_back(request);
+        const std::int64_t count = count_of(status);
+        requests_.push_back(MPI_REQUEST_NULL);
         request_messages_.push_back(at);
-        message.moving = true;
-        message.moved += count;
+        receive(message, count, requests_.back());
         message.ended = count < chunk_;
         if (message.ended) {
             peer.first = message.next;
@@ -231,7 +301,8 @@ class MpiMessages {
     std::vector<Peer> peers_;
     std::vector<MpiMessage> messages_;
     std::uint32_t free_ = none;
-    std::int64_t awaited_ = 0;  // expected messages whose last chunk has not come
+    std::int64_t awaited_ = 0;  // messages that are probed for, and whose last chunk has not come
+    std::uint32_t idle_ = 0;    // polls at which nothing moved
     std::vector<MPI_Request> requests_;
     std::vector<std::uint32_t> request_messages_;  // of which message each request is
     std::vector<int> completed_;
@@ -246,16 +317,21 @@ bool MpiMessages::progress_requests(const Done& done) {
     int count = 0;
     const int code =
         MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), statuses_.data());
-    if (code == MPI_ERR_IN_STATUS)
-        for (int i = 0; i < count; ++i)
-            mpi_check(statuses_[static_cast<std::size_t>(i)].MPI_ERROR, "MPI_Testsome");
-    mpi_check(code, "MPI_Testsome");
+    if (code != MPI_ERR_IN_STATUS) mpi_check(code, "MPI_Testsome");
     if (count == MPI_UNDEFINED || count == 0) return false;
     for (int i = 0; i < count; ++i) {
         const auto slot = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
         const std::uint32_t at = request_messages_[slot];
         MpiMessage& message = messages_[at];
+        const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+        const int error = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+        int kind = MPI_SUCCESS;
+        if (error != MPI_SUCCESS) MPI_Error_class(error, &kind);
+        const bool truncated = message.posted && kind == MPI_ERR_TRUNCATE;
+        if (truncated) requests_[slot] = MPI_REQUEST_NULL;
+        if (!truncated) mpi_check(error, "MPI_Testsome");
         message.moving = false;
+        if (message.posted) measure(at, status, truncated);
         if (!message.ended) {
             if (message.leaving()) send_chunk(message, requests_[slot]);
             continue;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,13 +42,13 @@ class ThreadCommunicator {
         const auto slot = free_operation();
         Operation& op = operations_[slot];
         op.label = label;
-        const std::lock_guard lock{state_->mutex};
+        const auto lock = state_->lock();
         throw_if_poisoned();
         for (const OutMessage& message : out) {
             auto& box = state_->box(rank_, message.to);
             op.out.push_back({message.to, box.base + box.parcels.size()});
             box.parcels.emplace_back(message.bytes, label);
-            state_->wake[static_cast<std::size_t>(message.to)].notify_one();
+            state_->wake[static_cast<std::size_t>(message.to)].ring();
         }
         for (const InMessage& message : in)
             op.in.push_back({message, state_->box(message.from, rank_).expected++, false});
@@ -59,7 +58,7 @@ class ThreadCommunicator {
     [[nodiscard]] bool test(Ticket ticket) {
         Operation* op = find(ticket);
         if (op == nullptr) return true;
-        std::unique_lock lock{state_->mutex};
+        auto lock = state_->lock();
         return progress(*op, lock);
     }
 
@@ -67,14 +66,14 @@ class ThreadCommunicator {
         Operation* op = find(ticket);
         if (op == nullptr) return;
         const auto deadline = std::chrono::steady_clock::now() + state_->options.deadline;
-        std::unique_lock lock{state_->mutex};
+        auto lock = state_->lock();
         auto& mine = state_->waits[static_cast<std::size_t>(rank_)];
         const Waiting until_return{mine};
         for (bool late = false; !progress(*op, lock);) {
             if (late) throw_deadline_passed(*op);
             throw_if_a_peer_has_ended(*op);
             note_wait(*op, mine);
-            late = state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, deadline) == std::cv_status::timeout;
+            late = !wait_until(lock, deadline);
         }
     }
 
@@ -83,11 +82,11 @@ class ThreadCommunicator {
         Operation* op = find(ticket);
         if (op == nullptr) return;
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-        std::unique_lock lock{state_->mutex};
+        auto lock = state_->lock();
         try {
             for (bool late = false; !late && !state_->poisoned;) {
                 if (progress(*op, lock)) return;
-                late = state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, until) == std::cv_status::timeout;
+                late = !wait_until(lock, until);
             }
         } catch (...) {  // it cannot complete: withdraw
         }
@@ -102,7 +101,7 @@ class ThreadCommunicator {
                     parcel->taken = true;
                     break;
                 }
-                state_->wake[static_cast<std::size_t>(rank_)].wait(lock);
+                static_cast<void>(wait_until(lock, std::chrono::steady_clock::now() + std::chrono::seconds{1}));
             }
         }
         retire(*op);
@@ -158,6 +157,10 @@ class ThreadCommunicator {
     static void retire(Operation& op) noexcept {
         op.active = false;
         ++op.generation;
+    }
+    /// Waits until a peer has done something for this rank. \returns false when it became late
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+        return state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, deadline);
     }
     void throw_if_poisoned() const {
         if (state_->poisoned) throw PeerFailed{state_->culprit, state_->reason};
@@ -215,7 +218,7 @@ class ThreadCommunicator {
         } catch (...) {
             failed = std::current_exception();
         }
-        lock.lock();
+        detail::lock_soon(lock);
         for (In& m : op.in) {
             if (!m.copying) continue;
             auto& box = state_->box(m.message.from, rank_);
@@ -224,7 +227,7 @@ class ThreadCommunicator {
             parcel.taken = !failed;
             m.copying = !failed;
             box.drop_taken();
-            state_->wake[static_cast<std::size_t>(m.message.from)].notify_one();
+            state_->wake[static_cast<std::size_t>(m.message.from)].ring();
         }
         if (failed) std::rethrow_exception(failed);
         std::erase_if(op.in, [](const In& m) { return m.copying; });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "shardwise/comm/communicator.hpp"
@@ -59,6 +61,40 @@ struct Mailbox {
     }
 };
 
+/// Locks. What the mutex guards takes far less time than going to sleep and being woken: tries a little first.
+inline void lock_soon(std::unique_lock<std::mutex>& lock) {
+    for (int tries = 0; tries < 500; ++tries)
+        if (lock.try_lock()) return;
+    lock.lock();
+}
+
+/// Where one rank waits until another has something for it.
+class Doorbell {
+  public:
+    /// Call with the mutex held.
+    void ring() {
+        rung_.fetch_add(1, std::memory_order_relaxed);  // the mutex orders what it stands for
+        sleeping_.notify_all();
+    }
+    /// Waits for a ring, with the mutex unlocked: yields the processor to other threads for about 20 microseconds,
+    /// which is what waking a thread takes, and then sleeps. \returns false when it became late
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+        const std::uint64_t seen = rung_.load(std::memory_order_relaxed);
+        lock.unlock();
+        const auto begin = std::chrono::steady_clock::now();
+        while (rung_.load(std::memory_order_relaxed) == seen &&
+               std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20})
+            std::this_thread::yield();
+        lock_soon(lock);
+        return rung_.load(std::memory_order_relaxed) != seen ||
+               sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    }
+
+  private:
+    std::atomic<std::uint64_t> rung_{0};
+    std::condition_variable sleeping_;
+};
+
 struct ThreadWait {
     bool active = false;
     Label label;
@@ -82,7 +118,7 @@ struct ThreadWorldState {
     ThreadWorldOptions options;
     std::mutex mutex;
     std::vector<Mailbox> boxes;  // (from, to)
-    std::vector<std::condition_variable> wake;
+    std::vector<Doorbell> wake;
     std::condition_variable world_changed;
     std::vector<ThreadWait> waits;
     std::vector<bool> ended;
@@ -90,6 +126,11 @@ struct ThreadWorldState {
     int culprit = -1;
     std::string reason;
 
+    [[nodiscard]] std::unique_lock<std::mutex> lock() {
+        std::unique_lock held{mutex, std::defer_lock};
+        lock_soon(held);
+        return held;
+    }
     Mailbox& box(int from, int to) {
         return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(options.topology.ranks()) +
                      static_cast<std::size_t>(to)];
@@ -100,7 +141,7 @@ struct ThreadWorldState {
         culprit = rank;
         reason = why;
         for (auto& w : wake)
-            w.notify_all();
+            w.ring();
         world_changed.notify_all();
     }
     /// A line a rank: what it waits for. Call with the mutex held.

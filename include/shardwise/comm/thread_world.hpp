@@ -65,7 +65,7 @@ class ThreadWorld {
                 state_.ended[static_cast<std::size_t>(rank)] = true;
                 --running;
                 for (auto& w : state_.wake)
-                    w.notify_all();
+                    w.ring();
                 state_.world_changed.notify_all();
             });
         }
