@@ -5,12 +5,13 @@
 // Its ceiling reads the same rows and writes an output of the same shape, with huge pages and the best of several
 // prefetch distances, in the same process, run by run.
 //
-//   bench_lookup [--rows=N] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_lookup [--rows=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...] [--benchmark_format=json]
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -29,6 +30,7 @@ using shardwise_bench::Shape;
 using shardwise_bench::Times;
 
 std::int64_t rows = 1'000'000;  // a table
+bool with_ceiling = true;       // without: only the kernel, again and again, with whatever caches it leaves itself
 
 /// All tables of one dim, kept from benchmark to benchmark.
 const float* tables(int dim) {
@@ -129,18 +131,21 @@ void lookup(benchmark::State& state) {
         });
         state.SetIterationTime(time);
         kernel.add(time);
+        if (!with_ceiling) continue;
         ceiling.add(time_of_reading<true>(problem.arguments));
         bare.add(time_of_reading<false>(problem.arguments));
     }
     shardwise_bench::report(state, bytes_of(shape), kernel, ceiling);
-    state.counters["read_rate"] = static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.median();
+    if (with_ceiling)
+        state.counters["read_rate"] = static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.median();
 }
 
 /// From the user's 64-bit ids to the output matrix: ids checked, rows looked up, features put side by side.
 void forward(benchmark::State& state) {
     using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>>;
     const Shape shape{state, rows};
-    const Problem problem{shape};
+    std::optional<Problem> problem;
+    if (with_ceiling) problem.emplace(shape);
     const auto batch = shape.batch();
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
@@ -152,7 +157,7 @@ void forward(benchmark::State& state) {
             const double time = shardwise_bench::seconds([&] { static_cast<void>(layer.forward(batch.view())); });
             state.SetIterationTime(time);
             kernel.add(time);
-            ceiling.add(time_of_reading<true>(problem.arguments));
+            if (problem) ceiling.add(time_of_reading<true>(problem->arguments));
         }
         shardwise_bench::report(state, bytes_of(shape), kernel, ceiling);
     });
@@ -163,6 +168,7 @@ void forward(benchmark::State& state) {
 int main(int argc, char** argv) {
     rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("lookup", lookup, quick);
