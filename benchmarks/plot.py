@@ -18,7 +18,7 @@ import json
 import matplotlib
 from matplotlib.ticker import NullLocator
 
-matplotlib.use("svg")
+matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 IDS_A_BAG_AND_TABLE = 8 * 8192  # as Shape in benchmarks/support.hpp
@@ -91,8 +91,8 @@ def main():
             if row == 1:
                 axes.set_xlabel("dimension (columns of a table)")
             if column == 0:
-                axes.set_ylabel("rows named by ids, GB/s, one thread")
-    figure.suptitle(f"8 tables of 1 million rows, 8192 samples, {arguments.bag} ids a bag")
+                axes.set_ylabel("rows named by ids, GB/s")
+    figure.suptitle(f"8 tables of 1 million rows, 8192 samples, {arguments.bag} ids a bag, one thread")
     figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     date = {"metadata": {"Date": None}} if arguments.output.endswith(".svg") else {}

@@ -23,6 +23,7 @@ import argparse
 import itertools
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,9 @@ PINS = [("PyTorch", ["torch==2.14.0", "numpy==2.4.6", "matplotlib==3.11.2"]),
         ("FBGEMM", ["--no-deps", "fbgemm-gpu-cpu==1.9.0"]),
         ("TorchRec", ["tensordict==0.15.3", "torchmetrics==1.0.3", "tqdm==4.70.1", "pyre-extensions==0.0.32"]),
         ("TorchRec", ["--no-deps", "torchrec==1.9.2"])]
+
+# A turn that has a processor for less of the time was disturbed.
+QUIET = 0.9
 
 # Shardwise is to be faster so many times.
 TARGETS = {("lookup", "PyTorch"): 2.5, ("forward", "PyTorch"): 2.5, ("lookup", "FBGEMM"): 1.3, ("forward", "FBGEMM"): 1.3,
@@ -135,13 +139,17 @@ def peers_turn(turn, arguments, folder, missing):
     return peers.turn(turn, arguments.rows, missing, arguments.memory * 1e9)
 
 
+def processor_seconds():
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
 def weight(turn):
     """About how long a turn takes, in any unit, until the turns before it tell."""
     return 5 if turn[0] == "dlrm" else turn[1] * (20 + turn[2]) / 500 + 2
 
 
 def measure(turns, arguments, missing):
-    """All rounds: yields (turn, shardwise, peers) each."""
+    """All rounds: yields each (turn, shardwise, peers, what part of the time had a processor)."""
     import peers
 
     begin, done, total = time.monotonic(), 0.0, arguments.rounds * sum(map(weight, turns))
@@ -151,8 +159,10 @@ def measure(turns, arguments, missing):
         for number, turn in itertools.product(range(arguments.rounds), turns):
             left = f"{(time.monotonic() - begin) / done * (total - done) / 60:.1f} min left" if done else ""
             print(f"round {number + 1} of {arguments.rounds}: {shape_text(turn):45} {left}", file=sys.stderr)
+            used, clock = processor_seconds(), time.monotonic()
             ours = shardwise_turn(turn, arguments, folder)
-            yield turn, ours, peers_turn(turn, arguments, folder, missing)
+            theirs = peers_turn(turn, arguments, folder, missing)
+            yield turn, ours, theirs, (processor_seconds() - used) / (time.monotonic() - clock)
             done += weight(turn)
 
 
@@ -160,10 +170,11 @@ def summarize(measured):
     """A record a turn and measure: medians, and by peer the ratio of medians with the quartiles of the rounds' ratios."""
     records = []
     for turn in dict.fromkeys(one[0] for one in measured):
-        rounds = [(ours, peers) for t, ours, peers in measured if t == turn]
+        rounds = [(ours, peers) for t, ours, peers, _ in measured if t == turn]
+        busy = min(share for t, *_, share in measured if t == turn)
         for what in rounds[0][0]:
             own = [ours[what] for ours, _ in rounds]
-            record = {"what": what, "turn": turn, "ms": statistics.median(own), "rounds": own, "peers": {}}
+            record = {"what": what, "turn": turn, "ms": statistics.median(own), "rounds": own, "busy": busy, "peers": {}}
             for peer in PEERS:
                 theirs = [peers[peer][what] for _, peers in rounds if what in peers.get(peer, {})]
                 if not theirs:  # not there, or it has no such thing
@@ -201,6 +212,9 @@ def table(records, missing):
                      f"{p['target']:g} {'met' if p['met'] else 'missed'}" if p["target"] else ""]
         lines.append(line)
     text = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    waited = dict.fromkeys(shape_text(one["turn"]) for one in records if one["busy"] < QUIET)
+    if waited:
+        text += f"\nOther programs held the processor more than {1 - QUIET:.0%} of a turn, so do not trust: {'; '.join(waited)}\n"
     return text + "".join(f"\n{peer} is not there: {why}\n" for peer, why in missing.items())
 
 
