@@ -5,11 +5,12 @@
 // Its ceiling reads the same rows and writes an output of the same shape, with huge pages and the best of several
 // prefetch distances, in the same process, run by run.
 //
-//   bench_lookup [--rows=N] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_lookup [--rows=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...] [--benchmark_format=json]
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -29,6 +30,7 @@ using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
 
 std::int64_t rows = 1'000'000;  // a table
+bool with_ceiling = true;       // without: only the kernel, again and again, with whatever caches it leaves itself
 
 /// All tables of one dim, kept from benchmark to benchmark.
 const float* tables(int dim) {
@@ -127,6 +129,7 @@ void lookup(benchmark::State& state) {
         const double time = shardwise_bench::seconds(run);
         state.SetIterationTime(time);
         kernel.add(time);
+        if (!with_ceiling) continue;
         ceiling.add([&](const auto& ahead) {
             run();
             return time_of_reading<true>(problem.arguments, ahead);
@@ -134,15 +137,17 @@ void lookup(benchmark::State& state) {
         bare.add([&](const auto& ahead) { return time_of_reading<false>(problem.arguments, ahead); });
     }
     shardwise_bench::report(state, bytes_of(shape), kernel, ceiling.best());
-    state.counters["read_rate"] =
-        static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.best().median();
+    if (with_ceiling)
+        state.counters["read_rate"] =
+            static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.best().median();
 }
 
 /// From the user's 64-bit ids to the output matrix: ids checked, rows looked up, features put side by side.
 void forward(benchmark::State& state) {
     using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>>;
     const Shape shape{state, rows};
-    const Problem problem{shape};
+    std::optional<Problem> problem;
+    if (with_ceiling) problem.emplace(shape);
     const auto batch = shape.batch();
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
@@ -156,10 +161,11 @@ void forward(benchmark::State& state) {
             const double time = shardwise_bench::seconds(run);
             state.SetIterationTime(time);
             kernel.add(time);
+            if (!problem) continue;
             ceiling.add([&](const auto& ahead) {
-                for (const auto& a : problem.arguments)  // the same work on the ceiling's own tables
+                for (const auto& a : problem->arguments)  // the same work on the ceiling's own tables
                     shardwise::pooled_lookup(a);
-                return time_of_reading<true>(problem.arguments, ahead);
+                return time_of_reading<true>(problem->arguments, ahead);
             });
         }
         shardwise_bench::report(state, bytes_of(shape), kernel, ceiling.best());
@@ -171,6 +177,7 @@ void forward(benchmark::State& state) {
 int main(int argc, char** argv) {
     rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("lookup", lookup, quick);

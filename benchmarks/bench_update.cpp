@@ -5,7 +5,7 @@
 // and 8192 samples. Its ceiling reads and writes each touched row and its moment once, reads each bag's gradient once,
 // and sorts the same ids by radix; in the same process, run by run.
 //
-//   bench_update [--rows=N] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_update [--rows=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...] [--benchmark_format=json]
 
 #include <algorithm>
 #include <array>
@@ -32,6 +32,7 @@ using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
 
 std::int64_t rows = 1'000'000;  // a table
+bool with_ceiling = true;       // without: only forward and backward, again and again
 
 using Keys = std::vector<std::uint64_t>;
 
@@ -132,18 +133,22 @@ void update(benchmark::State& state) {
         static_cast<void>(layer.forward(batch.view()));
         layer.backward(view);  // allocates what a step needs
         Times kernel;
+        Times step;  // forward and backward
         Times others;
         Times sorting;
         TimesAhead bare;
         for ([[maybe_unused]] auto iteration : state) {
             // everything that is timed comes behind a forward pass, with what that leaves in the caches
+            double lookup = 0.0;
             const auto timed = [&](auto run) {
-                static_cast<void>(layer.forward(batch.view()));
+                lookup = shardwise_bench::seconds([&] { static_cast<void>(layer.forward(batch.view())); });
                 return shardwise_bench::seconds(run);
             };
             const double time = timed([&] { layer.backward(view); });
             state.SetIterationTime(time);
             kernel.add(time);
+            step.add(lookup + time);
+            if (!with_ceiling) continue;
             double sort = 0.0;
             for (Ceiling& c : ceilings)
                 sort += shardwise_bench::seconds([&] { c.sort(); });
@@ -170,6 +175,8 @@ void update(benchmark::State& state) {
         shardwise_bench::report(state, distinct * 2 * (row + 4) + Shape::samples * Shape::tables * row, kernel,
                                 ceiling);
         state.counters["distinct"] = static_cast<double>(distinct);
+        state.counters["step_ms"] = step.median() * 1e3;
+        if (!with_ceiling) return;
         state.counters["sort_ms"] = sorting.median() * 1e3;
         state.counters["rmw_rate"] = static_cast<double>(distinct * 2 * (row + 4)) / bare.best().median();
     });
@@ -180,6 +187,7 @@ void update(benchmark::State& state) {
 int main(int argc, char** argv) {
     rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("update", update, quick);

@@ -142,16 +142,17 @@ class Times {
 };
 
 /// Reports the bytes that a run moves, and the median ceiling's time over the median run's, with the quartiles of the
-/// ratios of runs that were made one behind the other.
+/// ratios of runs that were made one behind the other; without any ceiling, only the run.
 inline void report(benchmark::State& state, std::int64_t bytes, const Times& kernel, const Times& ceiling) {
     state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
+    state.counters["median_ms"] = kernel.median() * 1e3;
+    if (ceiling.all().empty()) return;
     Times ratios;
     for (std::size_t i = 0; i < kernel.all().size(); ++i)
         ratios.add(ceiling.all()[i] / kernel.all()[i]);
     state.counters["ceiling_ratio"] = ceiling.median() / kernel.median();
     state.counters["ratio_low"] = ratios.quantile(0.25);
     state.counters["ratio_high"] = ratios.quantile(0.75);
-    state.counters["median_ms"] = kernel.median() * 1e3;
 }
 
 /// Sixteen floats at a time: the compiler's vectors, without its care about the order of sums.

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws rates of lookup and update against the dimension: shardwise, its ceilings and its peers.
+
+    benchmarks/peers/compare.py --json peers.json
+    build/release/benchmarks/bench_lookup --benchmark_filter=lookup.*bag:20 --benchmark_format=json >lookup.json
+    build/release/benchmarks/bench_update --benchmark_filter=bag:20 --benchmark_format=json >update.json
+    build/peers-venv/bin/python benchmarks/plot.py peers.json lookup.json update.json --output docs/performance.svg
+
+A rate is the bytes of all rows that ids name, 4 bytes a column, over the time; a row that two ids name counts twice, so rows
+in caches can be faster than memory. It needs matplotlib, which the peers' virtual environment has.
+"""
+
+import argparse
+import json
+
+import matplotlib
+from matplotlib.ticker import NullLocator
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+
+IDS_A_BAG_AND_TABLE = 8 * 8192  # as Shape in benchmarks/support.hpp
+LOOKS = {"ceiling": ("#888888", "--", "", "ceiling of shardwise's kernel"),
+         "lookup": ("#0b5fa5", "-", "o", "shardwise, kernel"),
+         "forward": ("#4da3e0", "-", "s", "shardwise, layer"),
+         "update": ("#4da3e0", "-", "s", ""),
+         "PyTorch": ("#d9480f", "-", "^", "PyTorch EmbeddingBag"),
+         "FBGEMM": ("#2b8a3e", "-", "D", "FBGEMM, split table-batched"),
+         "TorchRec": ("#862e9c", "-", "v", "TorchRec EmbeddingBagCollection")}
+
+
+def read(paths):
+    """{(panel, Zipf or not, bag, who): {dim: milliseconds}}, panel "lookup" or "update"."""
+    lines = {}
+
+    def add(panel, zipf, bag, who, dim, ms):
+        lines.setdefault((panel, zipf, bag, who), {})[dim] = ms
+
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+        for one in content.get("records", []):
+            if one["what"] not in ("lookup", "forward", "update"):
+                continue
+            _, dim, bag, zipf = one["turn"]
+            panel = "update" if one["what"] == "update" else "lookup"
+            add(panel, zipf, bag, one["what"], dim, one["ms"])
+            if one["what"] != "lookup":  # there FBGEMM does not check ids
+                for peer, numbers in one["peers"].items():
+                    add(panel, zipf, bag, peer, dim, numbers["ms"])
+        for one in content.get("benchmarks", []):
+            name, dim, bag, zipf = [part.split(":")[-1] for part in one["run_name"].split("/")[:4]]
+            if name in ("lookup", "update") and "ceiling_ratio" in one:
+                add(name, int(zipf), int(bag), "ceiling", int(dim), one["ceiling_ratio"] * one["median_ms"])
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of compare.py, bench_lookup or bench_update")
+    parser.add_argument("--bag", type=int, default=20, help="ids a bag: 1, 20 or 100 (default: %(default)s)")
+    parser.add_argument("--output", default="docs/performance.svg", metavar="FILE",
+                        help="the picture, .svg or .png (default: %(default)s)")
+    arguments = parser.parse_args()
+    lines = read(arguments.files)
+
+    # The same bits for the same numbers, text as text, and white under it on any page.
+    plt.rcParams |= {"svg.hashsalt": "shardwise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
+    figure, panels = plt.subplots(2, 2, figsize=(9, 7.2), sharex=True, facecolor="white")
+    shown = {}
+    for row, panel in enumerate(("lookup", "update")):
+        for column, zipf in enumerate((0, 1)):
+            axes = panels[row][column]
+            for who, (color, style, marker, label) in LOOKS.items():
+                times = lines.get((panel, zipf, arguments.bag, who))
+                if not times:
+                    continue
+                dims = sorted(times)
+                rates = [IDS_A_BAG_AND_TABLE * arguments.bag * dim * 4 / times[dim] / 1e6 for dim in dims]
+                (line,) = axes.plot(dims, rates, style, color=color, marker=marker, markersize=5, linewidth=1.6)
+                if label:
+                    shown.setdefault(label, line)
+            axes.set_title(f"{'Lookup' if row == 0 else 'Backward, row-wise Adagrad'}, {'Zipf 1.05' if zipf else 'uniform'} ids")
+            axes.set_xscale("log", base=2)
+            axes.set_xticks([16, 64, 128], ["16", "64", "128"])
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_ylim(bottom=0)
+            axes.grid(color="#dddddd", linewidth=0.6)
+            if row == 1:
+                axes.set_xlabel("dimension (columns of a table)")
+            if column == 0:
+                axes.set_ylabel("rows named by ids, GB/s")
+    figure.suptitle(f"8 tables of 1 million rows, 8192 samples, {arguments.bag} ids a bag, one thread")
+    figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    date = {"metadata": {"Date": None}} if arguments.output.endswith(".svg") else {}
+    figure.savefig(arguments.output, facecolor="white", **date)
+
+
+if __name__ == "__main__":
+    main()
