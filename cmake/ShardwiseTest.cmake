@@ -25,18 +25,7 @@ set(SHARDWISE_TEST_ENVIRONMENT
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
 
-# Open MPI with more ranks than cores, in one process tree, possibly as root in a container without a network.
-set(SHARDWISE_MPI_ENVIRONMENT
-    "OMPI_ALLOW_RUN_AS_ROOT=1"
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
-    "OMPI_MCA_rmaps_base_oversubscribe=1"
-    "OMPI_MCA_hwloc_base_binding_policy=none"
-    "OMPI_MCA_mpi_yield_when_idle=1"
-    "OMPI_MCA_plm=isolated"
-    "OMPI_MCA_pml=ob1"
-    "OMPI_MCA_btl=self,vader"
-    "OMPI_MCA_btl_vader_single_copy_mechanism=none"
-    "OMPI_MCA_osc=^ucx")
+include(ShardwiseMpiEnvironment)
 
 function(shardwise_missing_tiers RESULT)
     set(missing "")
