@@ -109,7 +109,7 @@ void register_shapes(const char* name, Run run, bool quick) {
                 benchmark::RegisterBenchmark(name, run)
                     ->ArgNames({"dim", "bag", "zipf"})
                     ->Args({dim, bag, zipf})
-                    ->Iterations(quick ? 2 : std::clamp(20'000 / (bag * dim), 9, 99))
+                    ->Iterations(quick ? 2 : std::clamp(10'000 / (bag * dim), 7, 49))
                     ->UseManualTime()
                     ->Unit(benchmark::kMillisecond);
 }

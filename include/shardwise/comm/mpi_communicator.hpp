@@ -30,10 +30,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A Communicator over MPI: ranks are processes.
 ///
 /// A message's tag is its number on its ordered pair of ranks, counted at post, so flights never mix whatever the order
-/// in which they are completed. A message of known size is received ahead, straight into its buffer; one of any size is
-/// probed before it is received. Either way the receiver learns the true size, and not a byte travels beyond those of
-/// the messages. A message of `chunk_bytes` or more travels in chunks of that size under one tag; a shorter chunk,
-/// possibly empty, ends it.
+/// in which they are completed. A message of known size, less than a chunk, is received ahead, straight into its
+/// buffer; others are probed before they are received. Either way the receiver learns the true size, and not a byte
+/// travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of that size under one
+/// tag; a shorter chunk, possibly empty, ends it.
 ///
 /// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls, and yields the
 /// processor at every poll once nothing has come for about 0.1 ms. A ticket that is not outstanding counts as complete.
@@ -77,13 +77,18 @@ class MpiCommunicator {
         flush.live = true;
         ++outstanding_;
         const std::uint64_t mark = detail::MpiMessages::mark(label);
-        for (const InMessage& message : in) {
-            SHARDWISE_ASSERT(message.from != rank_ && message.into != nullptr);
-            messages_.expect(index, mark, message);
-        }
-        for (const OutMessage& message : out) {
-            SHARDWISE_ASSERT(message.to != rank_);
-            messages_.send(index, mark, message.to, message.bytes);
+        try {
+            for (const InMessage& message : in) {
+                SHARDWISE_ASSERT(message.from != rank_ && message.into != nullptr);
+                messages_.expect(index, mark, message);
+            }
+            for (const OutMessage& message : out) {
+                SHARDWISE_ASSERT(message.to != rank_);
+                messages_.send(index, mark, message.to, message.bytes);
+            }
+        } catch (...) {  // half a flush: nobody will wait for it, and its memory goes away
+            broken_ = std::current_exception();
+            throw_if_broken();
         }
         return Ticket{std::uint64_t{flush.generation} << 32U | index};
     }
@@ -123,20 +128,20 @@ class MpiCommunicator {
     void abandon(Ticket ticket) noexcept {
         const std::uint32_t index = find(ticket);
         if (index == none) return;
-        try {
-            for (const auto begin = Clock::now();
-                 flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
-                if (!progress()) sched_yield();
-            if (broken_) settle();
-            if (flushes_[index].pending == 0) return retire(index);
-            if (!broken_)
+        for (const auto begin = Clock::now();
+             flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
+            if (!progress()) sched_yield();
+        if (broken_) settle();
+        if (flushes_[index].pending == 0) return retire(index);
+        if (!broken_) {
+            try {
                 broken_ = std::make_exception_ptr(
                     PeerFailed{rank_, "it left " + describe_with_place(flushes_[index].label) + " unfinished"});
-            withdraw();
-        } catch (...) {
-            if (!broken_) broken_ = std::current_exception();
+            } catch (...) {
+                broken_ = std::current_exception();
+            }
         }
-        settled_ = true;  // that memory must not be touched any more
+        settle();
     }
 
     /// Prints the reason, waits a second so that others can print theirs, and ends the job with exit status 3.
@@ -176,40 +181,46 @@ class MpiCommunicator {
         Flush& flush = flushes_[message.flush];
         --flush.pending;
         if (broken_ || (!message.wrong_size() && !message.foreign)) return;
+        const std::string bytes = (message.unmeasured ? "at least " : "") + std::to_string(message.moved);
         if (message.foreign) {
             broken_ = std::make_exception_ptr(
                 Mismatch{name() + " is at " + describe_with_place(flush.label) + ", and rank " +
-                         std::to_string(message.peer) + " sent " + std::to_string(message.moved) +
+                         std::to_string(message.peer) + " sent " + bytes +
                          " bytes of another step: all ranks make the same calls in one order (CheckingCommunicator "
                          "names both)"});
             return;
         }
-        broken_ = std::make_exception_ptr(
-            Mismatch{name() + " expects " + std::to_string(message.size) + " bytes from rank " +
-                     std::to_string(message.peer) + " at " + describe_with_place(flush.label) + ", but " +
-                     (message.unmeasured ? "at least " : "") + std::to_string(message.moved) + " bytes came"});
+        broken_ = std::make_exception_ptr(Mismatch{
+            name() + " expects " + std::to_string(message.size) + " bytes from rank " + std::to_string(message.peer) +
+            " at " + describe_with_place(flush.label) + ", but " + bytes + " bytes came"});
     }
-    bool progress() {
-        return messages_.progress([this](const detail::MpiMessage& message) { complete(message); });
+    /// \returns whether something moved; an error is kept in broken_
+    bool progress() noexcept {
+        try {
+            return messages_.progress([this](const detail::MpiMessage& message) { complete(message); });
+        } catch (...) {
+            if (!broken_) broken_ = std::current_exception();
+            return false;
+        }
     }
     void throw_if_broken() {
         if (!broken_) return;
         settle();
         std::rethrow_exception(broken_);
     }
-    /// The callers' buffers may go away soon: what MPI is still moving gets up to a second to end.
-    void settle() {
+    /// The callers' buffers may go away soon: receives whose message has not come are taken back, and what MPI is
+    /// moving gets up to a second to end. After that no memory of theirs is touched.
+    void settle() noexcept {
         if (settled_) return;
         settled_ = true;
-        messages_.withdraw();
-        for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
-            if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
-                sched_yield();
-    }
-
-    void withdraw() {
-        messages_.withdraw();
-        messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); });
+        try {
+            messages_.withdraw();
+            for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
+                if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
+                    sched_yield();
+        } catch (...) {
+            if (!broken_) broken_ = std::current_exception();
+        }
     }
 
     [[nodiscard]] std::string name() const { return "rank " + std::to_string(rank_); }

@@ -46,10 +46,10 @@ struct MpiMessage {
     bool moving = false;                // a chunk is with MPI
     bool ended = false;                 // the last chunk was handed to MPI
     bool posted = false;                // arriving: MPI was told where it goes before it came
-    bool unmeasured = false;            // arriving: at least `moved` bytes came, MPI does not say how many
+    bool unmeasured = false;            // arriving: at least `moved` bytes came, who knows how many
     bool foreign = false;               // arriving: came under another tag, so it is of another step
     std::int64_t size = 0;              // to send, or expected
-    std::int64_t moved = 0;             // bytes handed to MPI so far
+    std::int64_t moved = 0;             // bytes handed to MPI so far, or room for them
     const std::byte* data = nullptr;    // leaving
     Buffer<std::byte>* into = nullptr;  // arriving
     std::vector<std::byte> spill;       // arriving: what does not fit, or has no known size yet
@@ -214,6 +214,7 @@ class MpiMessages {
             message.foreign = any = true;
             message.tag = status.MPI_TAG;
             message.moved = 0;
+            message.unmeasured = count_of(status) == chunk_;
             receive(message, count_of(status), requests_[slot]);
         }
         return any;
@@ -319,6 +320,7 @@ bool MpiMessages::progress_requests(const Done& done) {
         MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(), statuses_.data());
     if (code != MPI_ERR_IN_STATUS) mpi_check(code, "MPI_Testsome");
     if (count == MPI_UNDEFINED || count == 0) return false;
+    int failed = MPI_SUCCESS;  // the first error; the others' requests are accounted for all the same
     for (int i = 0; i < count; ++i) {
         const auto slot = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
         const std::uint32_t at = request_messages_[slot];
@@ -328,8 +330,11 @@ bool MpiMessages::progress_requests(const Done& done) {
         int kind = MPI_SUCCESS;
         if (error != MPI_SUCCESS) MPI_Error_class(error, &kind);
         const bool truncated = message.posted && kind == MPI_ERR_TRUNCATE;
-        if (truncated) requests_[slot] = MPI_REQUEST_NULL;
-        if (!truncated) mpi_check(error, "MPI_Testsome");
+        if (error != MPI_SUCCESS) requests_[slot] = MPI_REQUEST_NULL;
+        if (error != MPI_SUCCESS && !truncated) {
+            if (failed == MPI_SUCCESS) failed = error;
+            continue;
+        }
         message.moving = false;
         if (message.posted) measure(at, status, truncated);
         if (!message.ended) {
@@ -349,6 +354,7 @@ bool MpiMessages::progress_requests(const Done& done) {
     }
     requests_.resize(kept);
     request_messages_.resize(kept);
+    mpi_check(failed, "MPI_Testsome");
     return true;
 }
 

@@ -34,7 +34,7 @@ struct GroupRows {
 
     struct Tape {
         std::vector<RowGroups> groups;             // (shard of the store)
-        std::vector<std::int64_t> done;            // (feature of a table): ids put so far
+        std::vector<std::int64_t> done;            // (feature of a table): ids of the bags before
         std::vector<std::vector<std::size_t>> of;  // (shard of the store): its blocks among the lane's
     };
 
@@ -104,8 +104,8 @@ struct GroupRows {
                     if (cost.placement->replicated && source != rank) continue;
                     const std::int64_t here = cost.counts[static_cast<std::size_t>(source)][block].ids;
                     ids += here;
-                    const bool one_an_id = (*cost.batches)[static_cast<std::size_t>(source)].weighted() || here == 0;
-                    count += one_an_id ? here : cost.vectors<Pooling>(source, block);
+                    const std::int64_t bags = cost.vectors<Pooling>(source, block);
+                    count += (*cost.batches)[static_cast<std::size_t>(source)].weighted() ? here : std::min(here, bags);
                 }
                 block += shards;
             }
@@ -142,9 +142,9 @@ struct GroupRows {
         return -1;
     }
     static int source(const Lanes& lanes, std::size_t b) { return lanes.ids[b].head.source; }
-    /// Whether each id of a block contributes something of its own; else all ids of a bag contribute the same.
+    /// Whether each id of a block has a contribution of its own; else all ids of a bag share one.
     static bool one_an_id(const IdBlock& block) {
-        return !Pooling::pooled || block.weights != nullptr || block.ids == 0;
+        return !Pooling::pooled || block.weights != nullptr || block.ids <= block.head.n;
     }
 
     /// Calls use(block, bag, first id, behind its last) for each bag of a shard's blocks: by source, sample, feature.
@@ -155,7 +155,6 @@ struct GroupRows {
             std::size_t end = first + 1;  // blocks of one source stand together, one a feature
             while (end < blocks.size() && source(lanes, blocks[end]) == source(lanes, blocks[first]))
                 ++end;
-            done.assign(end - first, 0);
             const std::int64_t bags = lanes.ids[blocks[first]].head.n;
             if (end - first == 1) {
                 const IdBlock block = lanes.ids[blocks[first]];

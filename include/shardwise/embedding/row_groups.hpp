@@ -9,7 +9,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
@@ -22,7 +21,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The memory of one RowSet, and the way to it. Most rows of a batch have one contribution: a filter of two bits a row
+/// The memory of one RowSet, and the way to it. Most rows of a batch have one key: a filter of two bits a row
 /// tells them from the others, and only the others are sorted.
 struct RowGroups {
     Buffer<Contribution> contributions;  // by number
@@ -100,12 +99,12 @@ struct RowGroups {
     }
 
   private:
-    /// Where a row's two bits are: a slot a row, or, where that were more than 8 slots a contribution, a slot by hash.
-    /// Rows that share a slot count as rows with several contributions, which changes no bit.
+    /// Where a row's two bits are: a slot a row, or, where that were more than 8 slots a key, a slot by hash. Rows that
+    /// share a slot count as rows with several keys, which changes no bit.
     class Filter {
       public:
-        Filter(std::int64_t contributions, std::int64_t rows)
-            : slots_{std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(8 * contributions, 32)))} {
+        Filter(std::int64_t keys, std::int64_t rows)
+            : slots_{std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(8 * keys, 32)))} {
             hashed_ = slots_ < static_cast<std::uint64_t>(rows);
             if (!hashed_) slots_ = static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1));
             shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_));
