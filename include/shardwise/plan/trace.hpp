@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
@@ -37,12 +38,16 @@ class Tracer {
     [[nodiscard]] std::int64_t now() const noexcept {
         return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
     }
-    void add(const std::string& name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0) {
+    void add(std::string_view name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0) {
         const std::int64_t end = now();
         nanoseconds_[static_cast<std::size_t>(kind)] += end - begin;
         if (recording_)
-            spans_.push_back(
-                {.name = name, .kind = kind, .flight = flight, .begin_ns = begin, .end_ns = end, .bytes = bytes});
+            spans_.push_back({.name = std::string{name},
+                              .kind = kind,
+                              .flight = flight,
+                              .begin_ns = begin,
+                              .end_ns = end,
+                              .bytes = bytes});
     }
     [[nodiscard]] const std::vector<Span>& spans() const noexcept { return spans_; }
     /// Seconds spent on spans of one kind so far.
