@@ -174,21 +174,7 @@ TEST(Criteo, BatchesAreUsedAgain) {
     const Folder folder;
     const auto file = folder.write("a", text_of(random_lines(10, 3)));
     CriteoReader reader{{.files = {file}, .rows = {50}, .slice = {.batch = 4}}};
-    ClickBatch batch;
-    batch.ids.lengths = {1, 2, 3};  // whatever was there before
-    batch.ids.weights = {1};
-    ASSERT_TRUE(reader.next(batch));
-    samples_of(batch);
-    const auto* ids = batch.ids.values.data();
-    const auto* dense = batch.dense.data();
-    for (int pass = 0; pass != 2; ++pass) {
-        while (reader.next(batch)) {
-        }
-        reader.rewind();
-        ASSERT_TRUE(reader.next(batch));
-        EXPECT_EQ(batch.ids.values.data(), ids);
-        EXPECT_EQ(batch.dense.data(), dense);
-    }
+    expect_batches_used_again(reader);
 }
 
 TEST(Criteo, TheRankThatOwnsABadLineNamesIt) {
@@ -199,26 +185,11 @@ TEST(Criteo, TheRankThatOwnsABadLineNamesIt) {
         auto damaged = lines;
         damaged[bad][20] = "xyz";
         const auto second = folder.write("second.tsv", text_of(damaged));
-        const int ranks = 3;
-        const std::int64_t batch = 4;
-        const auto owner = static_cast<int>((30 + bad) / batch % ranks);
-        for (int rank = 0; rank != ranks; ++rank) {
-            CriteoReader reader{
-                {.files = {first, second}, .rows = {9}, .slice = {.batch = batch, .rank = rank, .ranks = ranks}}};
-            if (rank != owner) {
-                EXPECT_EQ(drain(reader).size(), 5U);
-                continue;
-            }
-            ClickBatch clicks;
-            for (std::size_t g = 0; g != (30 + bad) / (batch * ranks); ++g)
-                ASSERT_TRUE(reader.next(clicks));
-            const std::string expected = second + ", line " + std::to_string(bad + 1) +
-                                         ": column 21 (C7): 'xyz', expected 1 to 8 hexadecimal digits or nothing";
-            EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
-            EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
-            reader.rewind();
-            EXPECT_EQ(bad_input([&] { drain(reader); }), expected);
-        }
+        const std::string expected = second + ", line " + std::to_string(bad + 1) +
+                                     ": column 21 (C7): 'xyz', expected 1 to 8 hexadecimal digits or nothing";
+        expect_owner_names(bad, expected, [&](const shardwise::Slice& slice) {
+            return CriteoReader{{.files = {first, second}, .rows = {9}, .slice = slice}};
+        });
     }
 }
 

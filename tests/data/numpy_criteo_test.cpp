@@ -152,27 +152,13 @@ TEST(NumpyCriteo, BatchesAreUsedAgain) {
     const Folder folder;
     NumpyCriteoReader reader{
         {.days = {write(folder, "day_0", random_day(10, 3))}, .rows = {50}, .slice = {.batch = 4}}};
-    ClickBatch batch;
-    batch.ids.lengths = {1, 2, 3};  // whatever was there before
-    batch.ids.weights = {1};
-    ASSERT_TRUE(reader.next(batch));
-    samples_of(batch);
-    const auto* ids = batch.ids.values.data();
-    const auto* dense = batch.dense.data();
-    while (reader.next(batch)) {
-    }
-    reader.rewind();
-    ASSERT_TRUE(reader.next(batch));
-    EXPECT_EQ(batch.ids.values.data(), ids);
-    EXPECT_EQ(batch.dense.data(), dense);
+    expect_batches_used_again(reader);
 }
 
 // The first day is fine, the second one is not: row numbers are those of the file.
 TEST(NumpyCriteo, TheRankThatOwnsABadSampleNamesIt) {
     const Folder folder;
     const auto first = write(folder, "day_0", random_day(30, 1));
-    const int ranks = 3;
-    const std::int64_t batch = 4;
     for (const std::size_t bad : {0U, 1U, 7U, 11U, 29U}) {
         for (const int kind : {0, 1, 2, 3}) {
             Day day = random_day(30, 2);
@@ -191,22 +177,9 @@ TEST(NumpyCriteo, TheRankThatOwnsABadSampleNamesIt) {
                            texts[kind] + ", expected a finite number: log(x + 3) needs integers x above -3";
             }
             const auto second = write(folder, "day_1", day);
-            const auto owner = static_cast<int>(static_cast<std::int64_t>(30 + bad) / batch % ranks);
-            for (int rank = 0; rank != ranks; ++rank) {
-                NumpyCriteoReader reader{
-                    {.days = {first, second}, .rows = {9}, .slice = {.batch = batch, .rank = rank, .ranks = ranks}}};
-                if (rank != owner) {
-                    EXPECT_EQ(drain(reader).size(), 5U);
-                    continue;
-                }
-                ClickBatch clicks;
-                for (std::size_t g = 0; g != (30 + bad) / static_cast<std::size_t>(batch * ranks); ++g)
-                    ASSERT_TRUE(reader.next(clicks));
-                EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
-                EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
-                reader.rewind();
-                EXPECT_EQ(bad_input([&] { drain(reader); }), expected);
-            }
+            expect_owner_names(bad, expected, [&](const shardwise::Slice& slice) {
+                return NumpyCriteoReader{{.days = {first, second}, .rows = {9}, .slice = slice}};
+            });
         }
     }
 }

@@ -242,4 +242,47 @@ std::string bad_input(Action&& action) {
     return {};
 }
 
+/// A reader writes into the batch that it is given: its memory stays, pass after pass.
+template <class Reader>
+void expect_batches_used_again(Reader& reader) {
+    shardwise::ClickBatch batch;
+    batch.ids.lengths = {1, 2, 3};  // whatever was there before
+    batch.ids.weights = {1};
+    ASSERT_TRUE(reader.next(batch));
+    samples_of(batch);
+    const auto* ids = batch.ids.values.data();
+    const auto* dense = batch.dense.data();
+    for (int pass = 0; pass != 2; ++pass) {
+        while (reader.next(batch)) {
+        }
+        reader.rewind();
+        ASSERT_TRUE(reader.next(batch));
+        EXPECT_EQ(batch.ids.values.data(), ids);
+        EXPECT_EQ(batch.dense.data(), dense);
+    }
+}
+
+/// Of 60 samples in batches of 4 on 3 ranks, sample 30 + bad is wrong: its rank says so, again and again, and the
+/// others read all of theirs. \param make  makes the reader of a slice
+template <class Make>
+void expect_owner_names(std::size_t bad, const std::string& expected, const Make& make) {
+    const int ranks = 3;
+    const std::int64_t batch = 4;
+    const std::int64_t wrong = 30 + static_cast<std::int64_t>(bad);
+    for (int rank = 0; rank != ranks; ++rank) {
+        auto reader = make(shardwise::Slice{.batch = batch, .rank = rank, .ranks = ranks});
+        if (rank != wrong / batch % ranks) {
+            EXPECT_EQ(drain(reader).size(), 5U);
+            continue;
+        }
+        shardwise::ClickBatch clicks;
+        for (std::int64_t step = 0; step != wrong / (batch * ranks); ++step)
+            ASSERT_TRUE(reader.next(clicks));
+        EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
+        EXPECT_EQ(bad_input([&] { reader.next(clicks); }), expected);
+        reader.rewind();
+        EXPECT_EQ(bad_input([&] { drain(reader); }), expected);
+    }
+}
+
 }  // namespace shardwise_test
