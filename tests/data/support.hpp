@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/batch.hpp"
+#include "shardwise/data/slice.hpp"
 
 /// \file
 /// Files, random click logs, and a second, naive way to read them.
