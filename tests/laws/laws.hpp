@@ -84,7 +84,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         for (std::size_t f = 0; f < results.size(); ++f) {
             gradient.emplace_back(g, results[f].rows(), results[f].columns(),
                                   pooled ? scenario.width : results[f].columns());
-            g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
+            if (!mine.gradient.empty()) g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
         }
         layer.backward(gradient);
         reference.step(ranks);

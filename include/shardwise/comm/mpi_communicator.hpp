@@ -12,11 +12,10 @@
 #include <string>
 #include <vector>
 
-#include <sched.h>
-
 #include "shardwise/comm/communicator.hpp"
 #include "shardwise/comm/mpi_environment.hpp"
 #include "shardwise/comm/mpi_messages.hpp"
+#include "shardwise/comm/mpi_pause.hpp"
 #include "shardwise/comm/mpi_topology.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
@@ -35,10 +34,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of that size under one
 /// tag; a shorter chunk, possibly empty, ends it.
 ///
-/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls, and yields the
-/// processor at every poll once nothing has come for about 0.1 ms. A ticket that is not outstanding counts as complete.
-/// Once a message had another size than expected, every later call throws that Mismatch again: the ranks no longer do
-/// the same thing. Records are pooled: a flush like an earlier one allocates nothing (but inside MPI).
+/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls
+/// for about 0.1 ms, then yields the processor, then sleeps (MpiPause). A ticket that is not outstanding counts as
+/// complete. Once a message had another size than expected, every later call throws that Mismatch again: the ranks no
+/// longer do the same thing. Records are pooled: a flush like an earlier one allocates nothing (but inside MPI).
 ///
 /// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
 /// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.
@@ -112,13 +111,14 @@ class MpiCommunicator {
         const std::uint32_t index = find(ticket);
         if (index == none) return;
         const auto begin = Clock::now();
-        for (int idle = 0; flushes_[index].pending != 0;) {
+        for (detail::MpiPause pause; flushes_[index].pending != 0;) {
             const bool moved = progress();
             throw_if_broken();
-            if (moved) idle = 0;
-            if (moved || ++idle < polls) continue;
-            if (Clock::now() - begin > deadline_) give_up(index);
-            sched_yield();
+            if (moved) {
+                pause = {};
+            } else if (pause() && Clock::now() - begin > deadline_) {
+                give_up(index);
+            }
         }
         retire(index);
     }
@@ -128,9 +128,10 @@ class MpiCommunicator {
     void abandon(Ticket ticket) noexcept {
         const std::uint32_t index = find(ticket);
         if (index == none) return;
+        detail::MpiPause pause;
         for (const auto begin = Clock::now();
              flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
-            if (!progress()) sched_yield();
+            if (!progress()) pause();
         if (broken_) settle();
         if (flushes_[index].pending == 0) return retire(index);
         if (!broken_) {
@@ -151,7 +152,6 @@ class MpiCommunicator {
     using Clock = std::chrono::steady_clock;
     static constexpr std::uint32_t none = detail::MpiMessage::none;
     static constexpr std::chrono::seconds patience{1};
-    static constexpr int polls = 1000;  // of nothing, about 0.1 ms, before waiting yields the processor
 
     struct Flush {
         static constexpr std::uint32_t none = detail::MpiMessage::none;
@@ -215,9 +215,10 @@ class MpiCommunicator {
         settled_ = true;
         try {
             messages_.withdraw();
+            detail::MpiPause pause;
             for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
                 if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
-                    sched_yield();
+                    pause();
         } catch (...) {
             if (!broken_) broken_ = std::current_exception();
         }

@@ -10,10 +10,9 @@
 #include <string>
 #include <thread>
 
-#include <sched.h>
-
 #include "shardwise/comm/mpi_communicator.hpp"
 #include "shardwise/comm/mpi_environment.hpp"
+#include "shardwise/comm/mpi_pause.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 
@@ -61,11 +60,12 @@ class MpiEnd {
         MPI_Request request = MPI_REQUEST_NULL;
         mpi_check(MPI_Iallreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, comm_.get(), &request), "MPI_Iallreduce");
         const auto begin = std::chrono::steady_clock::now();
+        MpiPause pause;
         for (int complete = 0;;) {
             mpi_check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
             if (complete != 0) return lowest;
             if (std::chrono::steady_clock::now() - begin > patience) return std::nullopt;  // the caller ends the job
-            sched_yield();
+            pause();
         }
     }
 

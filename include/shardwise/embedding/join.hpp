@@ -84,8 +84,8 @@ struct JoinAdjoint {
                 const Columns& columns = table.shards[static_cast<std::size_t>(s)].columns;
                 const Head head{
                     .source = env.rank, .feature = f, .shard = s, .dim = columns.count, .n = gradient.rows()};
-                lanes.vectors.push_back(
-                    {.head = head, .data = gradient.data() + columns.first, .stride = gradient.stride()});
+                const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
+                lanes.vectors.push_back({.head = head, .data = part.data(), .stride = part.stride()});
             }
         }
     }

@@ -32,8 +32,9 @@ struct LookupArguments {
 
 namespace detail {
 
-/// Sixteen columns, added as `float`s are, one by one.
-using Columns = float __attribute__((vector_size(64), aligned(4), may_alias));
+/// Sixteen columns, added as `float`s are, one by one. (Clang gives an alias the alignment only in this place.)
+using Floats16 [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
+static_assert(alignof(Floats16) == alignof(float));
 
 /// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
 template <int Dim, bool Weighted, std::size_t... Block>
@@ -43,20 +44,20 @@ template <int Dim, bool Weighted, std::size_t... Block>
     return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
         const int dim = Dim > 0 ? Dim : a.dim;
         const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
-        Columns blocks[Dim > 0 ? sizeof...(Block) : 1] = {};
+        Floats16 blocks[Dim > 0 ? sizeof...(Block) : 1] = {};
         if constexpr (Dim == 0) std::fill_n(out, dim, 0.0F);
         for (; i < end; ++i) {
             if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
             const float* __restrict from = row(i);
             if constexpr (Dim > 0 && !Weighted) {
-                ((blocks[Block] += *reinterpret_cast<const Columns*>(from + 16 * Block)), ...);
+                ((blocks[Block] += *reinterpret_cast<const Floats16*>(from + 16 * Block)), ...);
             } else {
                 float* __restrict sum = Dim > 0 ? reinterpret_cast<float*>(blocks) : out;
                 for (int d = 0; d < dim; ++d)
                     sum[d] = Weighted ? std::fma(a.weights[i], from[d], sum[d]) : sum[d] + from[d];
             }
         }
-        if constexpr (Dim > 0) ((*reinterpret_cast<Columns*>(out + 16 * Block) = blocks[Block]), ...);
+        if constexpr (Dim > 0) ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block]), ...);
     };
 }
 

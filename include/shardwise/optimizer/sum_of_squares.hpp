@@ -23,8 +23,9 @@ namespace shardwise::inline SHARDWISE_ABI {
             lanes[lane] = std::fma(g, g, lanes[lane]);
         }
 #else
-    using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
-    using Doubles = double __attribute__((vector_size(64)));
+    using Floats [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
+    using Doubles [[gnu::vector_size(64)]] = double;
+    static_assert(alignof(Floats) == alignof(float));
     Doubles all{};
     for (; i + 8 <= dim; i += 8) {  // the product is exact: fused or not, the sum rounds once
         const Doubles g = __builtin_convertvector(*reinterpret_cast<const Floats*>(gradient + i), Doubles);
