@@ -12,6 +12,7 @@
 #include "shardwise/comm/wire.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/exchange_ids.hpp"
 #include "shardwise/embedding/forms.hpp"
@@ -26,16 +27,25 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// Appends a block's rows to a message in the wire's precision.
+/// Appends a block's rows to a message in the wire's precision. Rows that are yet to be looked up go straight into it
+/// where the wire is exact, through `tile` otherwise (tile_elements of the block's columns).
 template <class Wire>
-void put_vectors(ByteWriter& to, const VectorBlock& block) {
+void put_vectors(ByteWriter& to, const VectorBlock& block, float* tile) {
     const std::int64_t dim = block.head.dim;
     std::byte* at = to.skip(static_cast<std::size_t>(block.head.n * dim) * Wire::bytes);
-    if (block.stride == dim) {
+    if constexpr (Wire::exact) {
+        block.write(reinterpret_cast<float*>(at), dim);
+    } else if (block.rows == RowsAre::in_memory && block.stride == dim) {
         Wire::encode(block.data, at, block.head.n * dim);
     } else {
-        for (std::int64_t i = 0; i < block.head.n; ++i)
-            Wire::encode(block.row(i), at + static_cast<std::size_t>(i * dim) * Wire::bytes, dim);
+        RowReader reader{block};
+        const std::int64_t most = tile_rows(block.head.dim);
+        for (std::int64_t i = 0; i < block.head.n; i += most) {
+            const std::int64_t count = std::min(most, block.head.n - i);
+            reader.next(count, tile);
+            for (std::int64_t k = 0; k < count; ++k)
+                Wire::encode(reader.row(k), at + static_cast<std::size_t>((i + k) * dim) * Wire::bytes, dim);
+        }
     }
 }
 
@@ -51,12 +61,12 @@ class Arrivals {
     VectorBlock read(const Head& head, ByteReader& from) {
         const std::int64_t count = head.n * head.dim;
         if constexpr (Wire::exact) {
-            return {.head = head, .data = from.view<float>(count), .stride = head.dim};
+            return rows_in_memory(head, from.view<float>(count));
         } else {
             float* to = take(count);
             const auto* bytes = from.view<std::byte>(count * static_cast<std::int64_t>(Wire::bytes));
             if (bytes != nullptr) Wire::decode(bytes, to, count);
-            return {.head = head, .data = to, .stride = head.dim};
+            return rows_in_memory(head, to);
         }
     }
     /// A block that stays on this rank is rounded as if it had travelled.
@@ -66,11 +76,9 @@ class Arrivals {
         } else {
             const std::int64_t dim = block.head.dim;
             float* to = take(block.head.n * dim);
-            for (std::int64_t i = 0; i < block.head.n; ++i) {
-                std::copy_n(block.row(i), dim, to + i * dim);
-                Wire::round(to + i * dim, dim);
-            }
-            return {.head = block.head, .data = to, .stride = dim};
+            block.write(to, dim);
+            Wire::round(to, block.head.n * dim);
+            return rows_in_memory(block.head, to);
         }
     }
 
@@ -140,7 +148,7 @@ struct ExchangeGradients {
     }
     template <class V>
     static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
-        for_sent(view, peer, [&](const VectorBlock& block) { detail::put_vectors<Wire>(to, block); });
+        for_sent(view, peer, [&](const VectorBlock& block) { detail::put_vectors<Wire>(to, block, nullptr); });
     }
     template <class V>
     static std::int64_t expected(StepEnv&, V& view, int peer) {
@@ -198,8 +206,8 @@ struct ExchangeGradients {
     }
 };
 
-/// Each block of looked-up vectors home to its source, one message a peer; receivers know all sizes from the ids that
-/// they sent. Blocks of one's own samples stay where they are (rounded, where the wire rounds).
+/// Each block of vectors home to its source, looked up into one message a peer; receivers know all sizes from the ids
+/// that they sent. Blocks of one's own samples stay as they are (looked up and rounded, where the wire rounds).
 template <class Forward, class Backward, class Pooling>
 struct ExchangeVectors {
     template <class Form>
@@ -207,17 +215,18 @@ struct ExchangeVectors {
     using Adjoint = Plan<ExchangeGradients<Backward, Pooling>>;
     using Uses = boost::mp11::mp_list<ExchangeVectors, ExchangeIds>;
     using Crosses = World;
-    static constexpr bool reads_state = false;
+    static constexpr bool reads_state = true;
     static std::string name() { return std::string{"Exchange<World, Vectors, "} + Forward::name + ">"; }
 
     struct Tape {
         std::vector<VectorBlock> sent;  // as the lane of ids
         std::vector<VectorBlock> home;  // (block)
         detail::Arrivals<Forward> arrivals;
+        Buffer<float> tile;  // where rows are looked up and do not stay
     };
 
     template <class V>
-    static void begin(StepEnv&, V& view) {
+    static void begin(StepEnv& env, V& view) {
         Tape& tape = view.template tape<ExchangeVectors>();
         tape.sent = view.lanes().vectors;
         const auto& asked = view.template tape<ExchangeIds>().sent;
@@ -226,6 +235,7 @@ struct ExchangeVectors {
         for (const IdBlock& block : asked)
             elements += rows_of(block) * block.head.dim;
         tape.arrivals.begin(*view.lanes().memory, elements);
+        tape.tile.on(*view.lanes().memory).resize(static_cast<std::size_t>(tile_of(*view.lanes().placement, env.rank)));
     }
     template <class V>
     static PartSize size(StepEnv&, V& view, int peer) {
@@ -237,8 +247,9 @@ struct ExchangeVectors {
     }
     template <class V>
     static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
-        for (const VectorBlock& block : view.template tape<ExchangeVectors>().sent)
-            if (block.head.source == peer) detail::put_vectors<Forward>(to, block);
+        Tape& tape = view.template tape<ExchangeVectors>();
+        for (const VectorBlock& block : tape.sent)
+            if (block.head.source == peer) detail::put_vectors<Forward>(to, block, tape.tile.data());
     }
     template <class V>
     static std::int64_t expected(StepEnv&, V& view, int peer) {
@@ -273,6 +284,7 @@ struct ExchangeVectors {
                 if (source == rank) elements += cost.vectors<Pooling>(source, block) * dim;
             });
         tally.need(Forward::exact ? 0 : 4 * elements);
+        tally.need(4 * tile_of(*cost.placement, rank));
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
         detail::shape_vectors<Forward, Pooling>(cost, flush, true);
@@ -280,6 +292,14 @@ struct ExchangeVectors {
 
   private:
     static std::int64_t rows_of(const IdBlock& block) { return Pooling::pooled ? block.head.n : block.ids; }
+    /// Floats of the tile on a rank: enough for its widest shard, none where rows go straight into the message.
+    static std::int64_t tile_of(const Placement& placement, int rank) {
+        std::int64_t elements = 0;
+        if (!Forward::exact)
+            for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(rank)])
+                elements = std::max(elements, detail::tile_elements(placement.shard(place).columns.count));
+        return elements;
+    }
     template <class V, class Use>
     static void for_asked(V& view, int owner, Use use) {
         const Placement& placement = *view.lanes().placement;

@@ -13,6 +13,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
@@ -85,7 +86,8 @@ struct JoinAdjoint {
                 const Head head{
                     .source = env.rank, .feature = f, .shard = s, .dim = columns.count, .n = gradient.rows()};
                 const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
-                lanes.vectors.push_back({.head = head, .data = part.data(), .stride = part.stride()});
+                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(head, part.data()));
+                block.stride = part.stride();
             }
         }
     }
@@ -139,9 +141,8 @@ struct JoinAdjoint {
         for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
             const std::int64_t ids = split.blocks[static_cast<std::size_t>(lanes.placement->block_index(f, s))].ids;
             tape.cursor.push_back(static_cast<std::int64_t>(at));
-            lanes.vectors.push_back({.head = {.source = env.rank, .feature = f, .shard = s, .dim = dim, .n = ids},
-                                     .data = tape.copies.data() + at,
-                                     .stride = dim});
+            lanes.vectors.push_back(rows_in_memory({.source = env.rank, .feature = f, .shard = s, .dim = dim, .n = ids},
+                                                   tape.copies.data() + at));
             at += static_cast<std::size_t>(ids * dim);
         }
         for (std::int64_t i = 0; i < gradient.rows(); ++i) {
@@ -153,20 +154,21 @@ struct JoinAdjoint {
 };
 
 /// Puts the shards of every bag together and writes the result where the user reads it: a sum along the tree where rows
-/// are split and pooled, interleaved where sequences are split by rows, side by side where columns are. Local; one
-/// pass.
+/// are split and pooled, interleaved where sequences are split by rows, side by side where columns are. Rows that this
+/// rank has yet to look up go straight there. Local; one pass.
 template <ShardingPolicy S, class Pooling>
 struct Join {
     template <class Form>
     using Out = std::enable_if_t<std::is_same_v<Form, HomeVectors>, Outputs>;
     using Adjoint = Plan<JoinAdjoint<S, Pooling>>;
     using Uses = boost::mp11::mp_list<Join, Split<S, Pooling>>;
-    static constexpr bool reads_state = false;
+    static constexpr bool reads_state = true;
     static std::string name() { return std::string{"Join<"} + S::name + ", " + Pooling::name + ">"; }
 
     struct Tape {
-        Buffer<float> host;
-        std::vector<std::int64_t> cursor;  // (shard)
+        Buffer<float> sums;                      // a host's sum, and a tile for each shard of this rank
+        std::vector<detail::RowReader> readers;  // (shard)
+        std::vector<std::int64_t> cursor;        // (shard)
     };
 
     template <class V>
@@ -175,6 +177,7 @@ struct Join {
         Tape& tape = view.template tape<Join>();
         const auto& split = view.template tape<Split<S, Pooling>>();
         const Placement& placement = *lanes.placement;
+        tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>(sums_of(placement, env.rank)));
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const TablePlacement& table = placement.table_of(f);
             const MatrixView<float>& out =
@@ -183,35 +186,66 @@ struct Join {
                 lanes.vectors.data() + placement.features[static_cast<std::size_t>(f)].first_block;
             if constexpr (S::splits != Splits::rows) {
                 for (std::size_t s = 0; s < table.shards.size(); ++s)
-                    for (std::int64_t i = 0; i < out.rows(); ++i)
-                        std::copy_n(blocks[s].row(i), blocks[s].head.dim, out.row(i) + table.shards[s].columns.first);
+                    blocks[s].write(out.columns_from(table.shards[s].columns.first, blocks[s].head.dim).data(),
+                                    out.stride());
             } else if constexpr (Pooling::pooled) {
-                tape.host.on(*lanes.memory).resize(static_cast<std::size_t>(table.dim));
-                for (std::int64_t i = 0; i < out.rows(); ++i)
-                    detail::join_along_tree(
-                        table.shards, env.topology, [&](int s) { return blocks[s].row(i); }, table.dim,
-                        tape.host.data(), out.row(i));
+                if (is_the_sum(table, blocks[0])) {
+                    blocks[0].write(out.data(), out.stride());
+                } else {
+                    sum_along_tree(env, tape, table, blocks, out);
+                }
             } else {
                 tape.cursor.assign(table.shards.size(), 0);
                 const std::int64_t first = split.first[static_cast<std::size_t>(f)];
                 for (std::int64_t i = 0; i < out.rows(); ++i) {
                     const auto shard = static_cast<std::size_t>(split.shard_of[static_cast<std::size_t>(first + i)]);
-                    std::copy_n(blocks[shard].row(tape.cursor[shard]++), table.dim, out.row(i));
+                    std::copy_n(blocks[shard].row_or_table_row(tape.cursor[shard]++), table.dim, out.row(i));
                 }
             }
             if constexpr (Pooling::mean) divide(split.lengths_of(f), out);
         }
     }
-    static void memory(const EmbeddingCost& cost, int, MemoryTally& tally) {
-        int widest = 0;
-        if (S::splits == Splits::rows && Pooling::pooled)
-            for (const TablePlacement& table : cost.placement->tables)
-                widest = std::max(widest, table.dim);
-        tally.need(4 * widest);
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * sums_of(*cost.placement, rank));
     }
     static void shape(EmbeddingCost&) {}
 
   private:
+    /// Floats that summing the shards of any table takes: a row, and a tile for each shard of this rank.
+    static std::int64_t sums_of(const Placement& placement, int rank) {
+        std::int64_t most = 0;
+        if (S::splits != Splits::rows || !Pooling::pooled) return most;
+        for (const TablePlacement& table : placement.tables) {
+            std::int64_t elements = table.dim;
+            for (const ShardPlacement& shard : table.shards)
+                if (shard.owner == rank) elements += detail::tile_elements(table.dim);
+            most = std::max(most, elements);
+        }
+        return most;
+    }
+    /// Whether the tree has nothing to add to a table's only partial sum: one of whole rows is never -0.0.
+    static bool is_the_sum(const TablePlacement& table, const VectorBlock& block) {
+        return table.shards.size() == 1 && block.rows == RowsAre::bag_sums && block.lookup.weights == nullptr;
+    }
+    static void sum_along_tree(const StepEnv& env, Tape& tape, const TablePlacement& table, const VectorBlock* blocks,
+                               const MatrixView<float>& out) {
+        tape.readers.clear();
+        for (std::size_t s = 0; s < table.shards.size(); ++s)
+            tape.readers.emplace_back(blocks[s]);
+        const std::int64_t most = detail::tile_rows(table.dim);
+        for (std::int64_t begin = 0; begin < out.rows(); begin += most) {
+            const std::int64_t count = std::min(most, out.rows() - begin);
+            float* tile = tape.sums.data() + table.dim;
+            for (std::size_t s = 0; s < table.shards.size(); ++s) {
+                tape.readers[s].next(count, tile);
+                if (table.shards[s].owner == env.rank) tile += detail::tile_elements(table.dim);
+            }
+            for (std::int64_t i = 0; i < count; ++i)
+                detail::join_along_tree(
+                    table.shards, env.topology, [&](int s) { return tape.readers[static_cast<std::size_t>(s)].row(i); },
+                    table.dim, tape.sums.data(), out.row(begin + i));
+        }
+    }
     static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {
         for (std::int64_t i = 0; i < out.rows(); ++i) {
             if (lengths[i] < 2) continue;

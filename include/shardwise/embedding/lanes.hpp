@@ -9,6 +9,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/batch_view.hpp"
+#include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/store.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/sharding/placement.hpp"
@@ -17,37 +18,6 @@
 /// The four lanes of an embedding plan: ids, vectors, rows, and the parameters they touch.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// What a block of a lane is about. All but `n` is a function of placement, topology and plan; `n` is data.
-struct Head {
-    int source = 0;   ///< the rank whose samples these are
-    int feature = 0;  ///< number in the placement
-    int shard = 0;
-    int dim = 0;         ///< columns of the shard
-    std::int64_t n = 0;  ///< ids: bags; vectors: rows
-};
-
-/// The ids of one (source, feature, shard).
-struct IdBlock {
-    Head head;
-    std::int64_t ids = 0;
-    const std::int32_t* lengths = nullptr;  ///< (n), or null: one id a bag, or no ids at all
-    const LocalRow* rows = nullptr;         ///< (ids)
-    const float* weights = nullptr;         ///< (ids), or null: each counts once
-
-    [[nodiscard]] std::int64_t length(std::int64_t bag) const noexcept {
-        return lengths != nullptr ? lengths[bag] : (ids == 0 ? 0 : 1);
-    }
-};
-
-/// The vectors of one (source, feature, shard): n rows of `head.dim` elements.
-struct VectorBlock {
-    Head head;
-    const float* data = nullptr;
-    std::int64_t stride = 0;
-
-    [[nodiscard]] const float* row(std::int64_t i) const noexcept { return data + i * stride; }
-};
 
 /// One term of a row's gradient: weight * gradient[0..dim), from a sample of rank `source`.
 struct Contribution {

@@ -10,10 +10,10 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
-#include "shardwise/embedding/lookup_kernel.hpp"
 #include "shardwise/embedding/row_groups.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/program.hpp"
@@ -179,67 +179,40 @@ struct GroupRows {
     }
 };
 
-/// Looks up every block of ids in the shard that holds its rows. Local. Reads every row that an id names, in order.
+/// Says for every block of ids what to look up in the shard that holds its rows. Whoever reads the vectors does it,
+/// straight into a message or the result: each row that an id names is read once, in order. Local.
 template <class Pooling>
 struct Lookup {
     template <class Form>
     using Out = typename LookedUp<Form>::type;
     using Adjoint = Plan<GroupRows<Pooling>>;
-    using Uses = boost::mp11::mp_list<Lookup>;
+    using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = true;
     static std::string name() { return std::string{"Lookup<"} + Pooling::name + ">"; }
-
-    struct Tape {
-        Buffer<float> out;
-    };
 
     template <class V>
     static void run(StepEnv&, V& view) {
         Lanes& lanes = view.lanes();
-        Buffer<float>& out = view.template tape<Lookup>().out;
-        std::size_t elements = 0;
-        for (const IdBlock& block : lanes.ids)
-            elements += size_of(block);
-        out.on(*lanes.memory).resize(elements);
         lanes.vectors.clear();
-        std::size_t at = 0;
         for (const IdBlock& block : lanes.ids) {
             const int table = lanes.placement->features[static_cast<std::size_t>(block.head.feature)].table;
             const ShardStore& shard =
                 lanes.store->shards()[static_cast<std::size_t>(lanes.store->slot(table, block.head.shard))];
-            const LookupArguments arguments{.table = shard.weights.data(),
-                                            .dim = block.head.dim,
-                                            .bags = block.head.n,
-                                            .ids = block.ids,
-                                            .lengths = block.lengths,
-                                            .rows = block.rows,
-                                            .weights = block.weights,
-                                            .out = out.data() + at};
-            if constexpr (Pooling::pooled) {
-                pooled_lookup(arguments);
-            } else {
-                gather_rows(arguments);
-            }
-            Head head = block.head;
-            head.n = Pooling::pooled ? block.head.n : block.ids;
-            lanes.vectors.push_back({.head = head, .data = out.data() + at, .stride = head.dim});
-            at += size_of(block);
+            VectorBlock& vectors = lanes.vectors.emplace_back();
+            vectors.head = block.head;
+            if (!Pooling::pooled) vectors.head.n = block.ids;
+            vectors.rows = Pooling::pooled ? RowsAre::bag_sums : RowsAre::table_rows;
+            vectors.lookup = {.table = shard.weights.data(),
+                              .dim = block.head.dim,
+                              .bags = block.head.n,
+                              .ids = block.ids,
+                              .lengths = block.lengths,
+                              .rows = block.rows,
+                              .weights = block.weights,
+                              .out = nullptr};
         }
     }
-    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        std::int64_t elements = 0;
-        cost.for_lookups(rank, [&](int source, std::size_t block, int dim) {
-            elements += cost.vectors<Pooling>(source, block) * dim;
-        });
-        tally.need(4 * elements);
-    }
     static void shape(EmbeddingCost&) {}
-
-  private:
-    static std::size_t size_of(const IdBlock& block) {
-        return static_cast<std::size_t>(Pooling::pooled ? block.head.n : block.ids) *
-               static_cast<std::size_t>(block.head.dim);
-    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

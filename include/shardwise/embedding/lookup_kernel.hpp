@@ -62,63 +62,71 @@ template <int Dim, bool Weighted, std::size_t... Block>
 }
 
 template <int Dim, bool Weighted>
-void pooled_lookup(const LookupArguments& arguments) {
+void pooled_lookup(const LookupArguments& arguments, std::int64_t stride) {
     const LookupArguments a = arguments;  // a copy: floats that are written cannot change it
     const auto sum = bag_sum<Dim, Weighted>(a, std::make_index_sequence<static_cast<std::size_t>(Dim) / 16>{});
     if (a.ids == 0) {
-        std::fill_n(a.out, a.bags * a.dim, 0.0F);
+        for (std::int64_t bag = 0; bag < a.bags; ++bag)
+            std::fill_n(a.out + bag * stride, a.dim, 0.0F);
     } else if (a.lengths == nullptr) {
         for (std::int64_t bag = 0; bag < a.bags; ++bag)
-            sum(bag, bag + 1, a.out + bag * a.dim);
+            sum(bag, bag + 1, a.out + bag * stride);
     } else {
         std::int64_t i = 0;
         for (std::int64_t bag = 0; bag < a.bags; ++bag) {
             const std::int64_t end = i + a.lengths[bag];
-            sum(i, end, a.out + bag * a.dim);
+            sum(i, end, a.out + bag * stride);
             i = end;
         }
     }
 }
 
 template <bool Weighted>
-void pooled_lookup_of_dim(const LookupArguments& a) {
+void pooled_lookup_of_dim(const LookupArguments& a, std::int64_t stride) {
     switch (a.dim) {
         case 16:
-            return pooled_lookup<16, Weighted>(a);
+            return pooled_lookup<16, Weighted>(a, stride);
         case 32:
-            return pooled_lookup<32, Weighted>(a);
+            return pooled_lookup<32, Weighted>(a, stride);
         case 64:
-            return pooled_lookup<64, Weighted>(a);
+            return pooled_lookup<64, Weighted>(a, stride);
         case 128:
-            return pooled_lookup<128, Weighted>(a);
+            return pooled_lookup<128, Weighted>(a, stride);
         case 256:
-            return pooled_lookup<256, Weighted>(a);
+            return pooled_lookup<256, Weighted>(a, stride);
         default:
-            return pooled_lookup<0, Weighted>(a);
+            return pooled_lookup<0, Weighted>(a, stride);
     }
 }
 
 }  // namespace detail
 
 /// Sums weight * row over each bag, in the order of the ids, from +0.0. Not collective, thread safe, any dim.
-/// Moves ids * (dim * 4 + 4 [+ 4 weighted]) + bags * (dim * 4 [+ 4]) bytes.
-inline void pooled_lookup(const LookupArguments& a) {
+/// Moves ids * (dim * 4 + 4 [+ 4 weighted]) + bags * (dim * 4 [+ 4]) bytes. `stride` elements lie between the rows of
+/// the output (>= dim), and `a.ids` may be more than the bags have.
+inline void pooled_lookup(const LookupArguments& a, std::int64_t stride) {
     if (a.weights != nullptr) {
-        detail::pooled_lookup_of_dim<true>(a);
+        detail::pooled_lookup_of_dim<true>(a, stride);
     } else {
-        detail::pooled_lookup_of_dim<false>(a);
+        detail::pooled_lookup_of_dim<false>(a, stride);
     }
+}
+inline void pooled_lookup(const LookupArguments& a) {
+    pooled_lookup(a, a.dim);
 }
 
 /// Copies the row of each id. Moves ids * (2 * dim * 4 + 4) bytes.
-inline void gather_rows(const LookupArguments& a) {
+inline void gather_rows(const LookupArguments& a, std::int64_t stride) {
     if (a.dim == 0) return;
     const std::int64_t ahead = rows_ahead(a.dim);
     for (std::int64_t i = 0; i < a.ids; ++i) {
         if (i + ahead < a.ids) prefetch(a.table + static_cast<std::int64_t>(a.rows[i + ahead]) * a.dim, a.dim);
-        std::memcpy(a.out + i * a.dim, a.table + static_cast<std::int64_t>(a.rows[i]) * a.dim,
+        std::memcpy(a.out + i * stride, a.table + static_cast<std::int64_t>(a.rows[i]) * a.dim,
                     static_cast<std::size_t>(a.dim) * sizeof(float));
     }
+}
+inline void gather_rows(const LookupArguments& a) {
+    gather_rows(a, a.dim);
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
