@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -99,7 +100,8 @@ class Dice {
 };
 
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
-/// some ranks have no samples, some own no rows, some bags are empty, some gradients are zero of either sign.
+/// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
+/// sign, some weighted rows too small for anything but -0.0.
 inline Scenario make_scenario(const Case& c, const std::string& sharding, bool pooled) {
     Dice dice{c.seed};
     Scenario s;
@@ -125,7 +127,7 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
         const bool nobody = step > 0 && dice.one_in(8);
         for (int rank = 0; rank < c.topology.ranks(); ++rank) {
             RankBatch b;
-            b.samples = nobody || dice.one_in(5) ? 0 : 1 + dice.below(6);
+            b.samples = nobody || dice.one_in(5) ? 0 : 1 + dice.below(dice.one_in(16) ? 40 : 6);
             b.offsets.push_back(0);
             for (std::int64_t f = 0; f < s.features(); ++f) {
                 const std::int64_t rows =
@@ -137,7 +139,10 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
                     for (std::int32_t k = 0; k < length; ++k) {
                         b.ids.push_back(dice.one_in(2) ? dice.below(std::min<std::int64_t>(rows, 4))
                                                        : dice.below(rows));
-                        if (c.weighted) b.weights.push_back(dice.one_in(6) ? 0.0F : dice.number());
+                        if (c.weighted)
+                            b.weights.push_back(dice.one_in(6)   ? 0.0F
+                                                : dice.one_in(6) ? std::numeric_limits<float>::denorm_min()
+                                                                 : dice.number());
                     }
                     b.offsets.push_back(static_cast<std::int64_t>(b.ids.size()));
                 }

@@ -186,11 +186,10 @@ struct Join {
                 lanes.vectors.data() + placement.features[static_cast<std::size_t>(f)].first_block;
             if constexpr (S::splits != Splits::rows) {
                 for (std::size_t s = 0; s < table.shards.size(); ++s)
-                    blocks[s].write(out.columns_from(table.shards[s].columns.first, blocks[s].head.dim).data(),
-                                    out.stride());
+                    put(blocks[s], out.columns_from(table.shards[s].columns.first, blocks[s].head.dim));
             } else if constexpr (Pooling::pooled) {
-                if (is_the_sum(table, blocks[0])) {
-                    blocks[0].write(out.data(), out.stride());
+                if (table.shards.size() == 1) {
+                    put(blocks[0], out);
                 } else {
                     sum_along_tree(env, tape, table, blocks, out);
                 }
@@ -223,9 +222,15 @@ struct Join {
         }
         return most;
     }
-    /// Whether the tree has nothing to add to a table's only partial sum: one of whole rows is never -0.0.
-    static bool is_the_sum(const TablePlacement& table, const VectorBlock& block) {
-        return table.shards.size() == 1 && block.rows == RowsAre::bag_sums && block.lookup.weights == nullptr;
+    /// Writes all rows of a block. A sum that a wire rounded to -0.0 is +0.0, as along every tree of sums.
+    static void put(const VectorBlock& block, const MatrixView<float>& out) {
+        if (!Pooling::pooled || block.rows != RowsAre::in_memory) return block.write(out.data(), out.stride());
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            const float* __restrict from = block.row(i);
+            float* __restrict to = out.row(i);
+            for (std::int64_t d = 0; d < out.columns(); ++d)
+                to[d] = 0.0F + from[d];
+        }
     }
     static void sum_along_tree(const StepEnv& env, Tape& tape, const TablePlacement& table, const VectorBlock* blocks,
                                const MatrixView<float>& out) {

@@ -91,6 +91,9 @@ SHARDWISE_HOST_DEVICE void pooled_lookup_thread(const LookupArguments& a, const 
             }
             for (; i < end; ++i)
                 add_row<Weighted>(sum, weight(i), row(i));
+            if constexpr (Weighted)  // as on the host, no sum is -0.0
+                for (float& element : sum.at)
+                    element += 0.0F;
             *reinterpret_cast<Vector*>(a.out + bag * a.dim + d) = sum;
         }
     }

@@ -57,7 +57,15 @@ template <int Dim, bool Weighted, std::size_t... Block>
                     sum[d] = Weighted ? std::fma(a.weights[i], from[d], sum[d]) : sum[d] + from[d];
             }
         }
-        if constexpr (Dim > 0) ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block]), ...);
+        // A tiny negative product rounds to -0.0, even added to +0.0: a sum is +0.0 then, as along every tree of sums.
+        if constexpr (Dim > 0 && Weighted) {
+            ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block] + 0.0F), ...);
+        } else if constexpr (Dim > 0) {
+            ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block]), ...);
+        } else if constexpr (Weighted) {
+            for (int d = 0; d < dim; ++d)
+                out[d] += 0.0F;
+        }
     };
 }
 
@@ -101,9 +109,9 @@ void pooled_lookup_of_dim(const LookupArguments& a, std::int64_t stride) {
 
 }  // namespace detail
 
-/// Sums weight * row over each bag, in the order of the ids, from +0.0. Not collective, thread safe, any dim.
-/// Moves ids * (dim * 4 + 4 [+ 4 weighted]) + bags * (dim * 4 [+ 4]) bytes. `stride` elements lie between the rows of
-/// the output (>= dim), and `a.ids` may be more than the bags have.
+/// Sums weight * row over each bag, in the order of the ids, from +0.0; no sum is -0.0. Not collective, thread safe,
+/// any dim. Moves ids * (dim * 4 + 4 [+ 4 weighted]) + bags * (dim * 4 [+ 4]) bytes. `stride` elements lie between the
+/// rows of the output (>= dim), and `a.ids` may be more than the bags have.
 inline void pooled_lookup(const LookupArguments& a, std::int64_t stride) {
     if (a.weights != nullptr) {
         detail::pooled_lookup_of_dim<true>(a, stride);
