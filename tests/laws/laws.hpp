@@ -38,6 +38,12 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
     auto layer = composition.make(comm, scenario.tables, rate, c.seed);
+    layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
+        for (std::int64_t r = 0; r < shard.rows; ++r)
+            for (int d = 0; d < shard.dim; ++d)
+                if (starts_at_negative_zero(row_of(r), shard.first_column + d))
+                    shard.weights[r * shard.dim + d] = -0.0F;
+    });
     Reference reference{composition, scenario, c.topology, rate, c.seed};
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);

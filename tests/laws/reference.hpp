@@ -67,7 +67,9 @@ class Reference {
                 table.weights.emplace_back();
                 for (int d = 0; d < table.config.dim; ++d)
                     table.weights[r].push_back(
-                        sw::initial_weight(seed, static_cast<int>(i), static_cast<std::int64_t>(r), d, bound));
+                        starts_at_negative_zero(static_cast<std::int64_t>(r), d)
+                            ? -0.0F
+                            : sw::initial_weight(seed, static_cast<int>(i), static_cast<std::int64_t>(r), d, bound));
             }
             const std::size_t slots = c_.optimizer == "adam" ? 2 : c_.optimizer == "adagrad" ? 1 : 0;
             table.element_state.assign(
@@ -203,6 +205,8 @@ class Reference {
             for (const Term& term : terms)
                 for (std::size_t d = 0; d < dim; ++d)
                     total[d] = std::fma(term.weight, term.gradient[d], total[d]);
+            for (float& x : total)
+                x += 0.0F;
             return total;
         }
         if (c_.order == "wide_tree") return sum_tree<double>(table, terms);
@@ -235,7 +239,7 @@ class Reference {
         }
         Vector rounded;
         for (const Value x : total)
-            rounded.push_back(static_cast<float>(travelled(x)));
+            rounded.push_back(static_cast<float>(travelled(x)) + 0.0F);
         return rounded;
     }
 

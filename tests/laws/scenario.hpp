@@ -99,6 +99,11 @@ class Dice {
     std::mt19937_64 engine_;
 };
 
+/// Weights that the laws set to -0.0 before they begin: an update by +0.0 keeps it, one by -0.0 does not.
+inline bool starts_at_negative_zero(std::int64_t row, std::int64_t column) {
+    return (row + column) % 5 == 0;
+}
+
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
 /// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
 /// sign, some weighted rows too small for anything but -0.0.

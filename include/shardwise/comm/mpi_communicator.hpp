@@ -34,10 +34,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of that size under one
 /// tag; a shorter chunk, possibly empty, ends it.
 ///
-/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls
-/// for about 0.1 ms, then yields the processor, then sleeps (MpiPause). A ticket that is not outstanding counts as
-/// complete. Once a message had another size than expected, every later call throws that Mismatch again: the ranks no
-/// longer do the same thing. Records are pooled: a flush like an earlier one allocates nothing (but inside MPI).
+/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls for
+/// about 0.1 ms, then yields the processor, then sleeps unless a long message is under way (MpiPause). A ticket that is
+/// not outstanding counts as complete. Once a message had another size than expected, every later call throws that
+/// Mismatch again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one allocates
+/// nothing (but inside MPI).
 ///
 /// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
 /// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.
@@ -116,7 +117,7 @@ class MpiCommunicator {
             throw_if_broken();
             if (moved) {
                 pause = {};
-            } else if (pause() && Clock::now() - begin > deadline_) {
+            } else if (pause(may_sleep()) && Clock::now() - begin > deadline_) {
                 give_up(index);
             }
         }
@@ -131,7 +132,7 @@ class MpiCommunicator {
         detail::MpiPause pause;
         for (const auto begin = Clock::now();
              flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
-            if (!progress()) pause();
+            if (!progress()) pause(may_sleep());
         if (broken_) settle();
         if (flushes_[index].pending == 0) return retire(index);
         if (!broken_) {
@@ -203,6 +204,9 @@ class MpiCommunicator {
             return false;
         }
     }
+    [[nodiscard]] auto may_sleep() const noexcept {
+        return [this] { return !messages_.long_under_way(); };
+    }
     void throw_if_broken() {
         if (!broken_) return;
         settle();
@@ -218,7 +222,7 @@ class MpiCommunicator {
             detail::MpiPause pause;
             for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
                 if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
-                    pause();
+                    pause(may_sleep());
         } catch (...) {
             if (!broken_) broken_ = std::current_exception();
         }

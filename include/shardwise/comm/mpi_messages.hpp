@@ -127,6 +127,13 @@ class MpiMessages {
     }
     /// Whether MPI reads or writes memory of some message, or may do so.
     [[nodiscard]] bool busy() const noexcept { return !requests_.empty(); }
+    /// Whether MPI has a message that it may move piece by piece, a piece or so a poll.
+    [[nodiscard]] bool long_under_way() const noexcept {
+        return std::any_of(request_messages_.begin(), request_messages_.end(), [this](std::uint32_t at) {
+            const MpiMessage& message = messages_[at];
+            return message.any_size() || message.size > long_bytes;
+        });
+    }
 
     /// Calls `see(message)` for all that are not complete.
     template <class See>
@@ -143,6 +150,7 @@ class MpiMessages {
     static constexpr std::uint64_t numbers = 1U << 16U;
     static constexpr std::uint64_t marks = 1U << 15U;
     static constexpr std::uint32_t foreign_every = 64;  // polls of nothing
+    static constexpr std::int64_t long_bytes = 16384;
 
     struct Peer {
         std::uint64_t sent = 0;  // messages so far

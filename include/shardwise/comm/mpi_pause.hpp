@@ -12,16 +12,18 @@
 
 namespace shardwise::inline SHARDWISE_ABI::detail {
 
-/// Nothing for about 0.1 ms, which is soonest where each rank has a processor; yields for about as long; then sleeps.
-/// A rank that only yields uses up its share of a processor, and where others want it waits for its turn at each
-/// message: with a busy process beside 4 ranks on 2 cores, sleeping took a quarter of the time.
+/// Nothing for about 0.1 ms, which is soonest where each rank has a processor; yields for about as long; then sleeps,
+/// where the caller lets it. A rank that only yields uses up its share of a processor, and where others want it waits
+/// for its turn at each message: with a busy process beside 4 ranks on 2 cores, sleeping took a quarter of the time.
 class MpiPause {
   public:
+    /// \param may_sleep  called once it wants to; false where polls are what moves a message on
     /// \returns false as long as nothing is all it does
-    bool operator()() noexcept {
+    template <class MaySleep>
+    bool operator()(const MaySleep& may_sleep) {
         if (idle_ < polls + yields) ++idle_;
         if (idle_ < polls) return false;
-        if (idle_ < polls + yields) {
+        if (idle_ < polls + yields || !may_sleep()) {
             std::this_thread::yield();
         } else {
             std::this_thread::sleep_for(nap);
@@ -32,7 +34,7 @@ class MpiPause {
   private:
     static constexpr int polls = 1000;
     static constexpr int yields = 300;
-    static constexpr std::chrono::microseconds nap{20};
+    static constexpr std::chrono::microseconds nap{20};  // and the timer's slack, 50 in Linux
 
     int idle_ = 0;
 };

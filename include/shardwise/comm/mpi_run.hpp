@@ -65,7 +65,7 @@ class MpiEnd {
             mpi_check(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
             if (complete != 0) return lowest;
             if (std::chrono::steady_clock::now() - begin > patience) return std::nullopt;  // the caller ends the job
-            pause();
+            pause([] { return true; });
         }
     }
 

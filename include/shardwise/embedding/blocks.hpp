@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/lookup_kernel.hpp"
-#include "shardwise/sharding/policy.hpp"
+#include "shardwise/sharding/placement.hpp"
 
 /// \file
 /// What the lanes of ids and vectors hold: one block a (source, feature, shard).
@@ -37,8 +38,8 @@ struct IdBlock {
     }
 };
 
-/// Where the rows of a block of vectors are.
-enum class RowsAre : std::uint8_t {
+/// What a block of vectors holds.
+enum class VectorsAre : std::uint8_t {
     in_memory,   ///< at `data`
     bag_sums,    ///< sums of rows of a shard, one a bag, that nobody has looked up yet
     table_rows,  ///< rows of a shard, one an id
@@ -51,14 +52,14 @@ struct VectorBlock {
     Head head;
     const float* data = nullptr;  ///< in memory: rows, `stride` elements apart
     std::int64_t stride = 0;
-    RowsAre rows = RowsAre::in_memory;
+    VectorsAre are = VectorsAre::in_memory;
     LookupArguments lookup;  ///< otherwise: how to look them up; `out` is the reader's
 
     /// Row i of a block in memory.
     [[nodiscard]] const float* row(std::int64_t i) const noexcept { return data + i * stride; }
     /// Row i of a block in memory or of rows of a shard; asks for one that will be read later.
     [[nodiscard]] const float* row_or_table_row(std::int64_t i) const noexcept {
-        if (rows == RowsAre::in_memory) return row(i);
+        if (are == VectorsAre::in_memory) return row(i);
         const auto at = [this](std::int64_t k) {
             return lookup.table + static_cast<std::int64_t>(lookup.rows[k]) * lookup.dim;
         };
@@ -70,15 +71,19 @@ struct VectorBlock {
     void write(float* to, std::int64_t to_stride) const {
         LookupArguments a = lookup;
         a.out = to;
-        switch (rows) {
-            case RowsAre::in_memory:
+        switch (are) {
+            case VectorsAre::in_memory:
+                if (stride == head.dim && to_stride == head.dim) {
+                    std::copy_n(data, head.n * stride, to);
+                    break;
+                }
                 for (std::int64_t i = 0; i < head.n; ++i)
                     std::copy_n(row(i), head.dim, to + i * to_stride);
                 break;
-            case RowsAre::bag_sums:
+            case VectorsAre::bag_sums:
                 pooled_lookup(a, to_stride);
                 break;
-            case RowsAre::table_rows:
+            case VectorsAre::table_rows:
                 gather_rows(a, to_stride);
                 break;
         }
@@ -104,58 +109,38 @@ namespace detail {
     return tile_rows(dim) * dim;
 }
 
-/// Reads a block from its first row on, some rows at a time.
+/// Reads a block of sums, in memory or to be looked up, from its first row on, some rows at a time.
 class RowReader {
   public:
-    explicit RowReader(const VectorBlock& block) : block_{block} {}
+    explicit RowReader(const VectorBlock& block) : block_{block} {
+        SHARDWISE_ASSERT(block.are != VectorsAre::table_rows);
+    }
 
     /// Goes on to the next `count` rows; those that are not in memory are looked up into `tile` (count, dim).
     void next(std::int64_t count, float* tile) {
-        const int dim = block_.head.dim;
+        first_ = next_;
+        next_ += count;
+        if (block_.are == VectorsAre::in_memory) return;
         LookupArguments& a = block_.lookup;
-        switch (block_.rows) {
-            case RowsAre::in_memory:
-                at_ = block_.data;
-                stride_ = block_.stride;
-                if (at_ != nullptr) block_.data += count * stride_;
-                return;
-            case RowsAre::bag_sums:
-                a.bags = count;
-                a.out = tile;
-                pooled_lookup(a);
-                if (a.lengths != nullptr) {
-                    pass(std::accumulate(a.lengths, a.lengths + count, std::int64_t{0}));
-                    a.lengths += count;
-                } else if (a.ids != 0) {
-                    pass(count);
-                }
-                break;
-            case RowsAre::table_rows: {
-                LookupArguments some = a;
-                some.ids = count;
-                some.out = tile;
-                gather_rows(some);
-                pass(count);
-                break;
-            }
-        }
-        at_ = tile;
-        stride_ = dim;
-    }
-    /// Row i of those.
-    [[nodiscard]] const float* row(std::int64_t i) const noexcept { return at_ + i * stride_; }
-
-  private:
-    void pass(std::int64_t ids) {
-        LookupArguments& a = block_.lookup;
-        if (a.rows != nullptr) a.rows += ids;
+        a.bags = count;
+        a.out = tile;
+        pooled_lookup(a);
+        const std::int64_t ids = a.lengths != nullptr ? std::accumulate(a.lengths, a.lengths + count, std::int64_t{0})
+                                                      : std::min(count, a.ids);  // one a bag, or none at all
+        if (a.lengths != nullptr) a.lengths += count;
         if (a.weights != nullptr) a.weights += ids;
+        if (ids != 0) a.rows += ids;
         a.ids -= ids;
     }
+    /// Row i of those.
+    [[nodiscard]] const float* row(std::int64_t i) const noexcept {
+        return block_.are == VectorsAre::in_memory ? block_.row(first_ + i) : block_.lookup.out + i * block_.head.dim;
+    }
 
+  private:
     VectorBlock block_;
-    const float* at_ = nullptr;
-    std::int64_t stride_ = 0;
+    std::int64_t first_ = 0;
+    std::int64_t next_ = 0;
 };
 
 }  // namespace detail

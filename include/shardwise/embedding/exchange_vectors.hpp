@@ -27,25 +27,28 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// Appends a block's rows to a message in the wire's precision. Rows that are yet to be looked up go straight into it
+/// Appends a block's rows to a message in the wire's precision. Sums that are yet to be looked up go straight into it
 /// where the wire is exact, through `tile` otherwise (tile_elements of the block's columns).
 template <class Wire>
 void put_vectors(ByteWriter& to, const VectorBlock& block, float* tile) {
     const std::int64_t dim = block.head.dim;
     std::byte* at = to.skip(static_cast<std::size_t>(block.head.n * dim) * Wire::bytes);
+    const auto row_at = [&](std::int64_t i) { return at + static_cast<std::size_t>(i * dim) * Wire::bytes; };
     if constexpr (Wire::exact) {
         block.write(reinterpret_cast<float*>(at), dim);
-    } else if (block.rows == RowsAre::in_memory && block.stride == dim) {
-        Wire::encode(block.data, at, block.head.n * dim);
-    } else {
+    } else if (block.are == VectorsAre::bag_sums) {
         RowReader reader{block};
         const std::int64_t most = tile_rows(block.head.dim);
         for (std::int64_t i = 0; i < block.head.n; i += most) {
             const std::int64_t count = std::min(most, block.head.n - i);
             reader.next(count, tile);
-            for (std::int64_t k = 0; k < count; ++k)
-                Wire::encode(reader.row(k), at + static_cast<std::size_t>((i + k) * dim) * Wire::bytes, dim);
+            Wire::encode(tile, row_at(i), count * dim);
         }
+    } else if (block.are == VectorsAre::in_memory && block.stride == dim) {
+        Wire::encode(block.data, at, block.head.n * dim);
+    } else {
+        for (std::int64_t i = 0; i < block.head.n; ++i)
+            Wire::encode(block.row_or_table_row(i), row_at(i), dim);
     }
 }
 
@@ -292,10 +295,10 @@ struct ExchangeVectors {
 
   private:
     static std::int64_t rows_of(const IdBlock& block) { return Pooling::pooled ? block.head.n : block.ids; }
-    /// Floats of the tile on a rank: enough for its widest shard, none where rows go straight into the message.
+    /// Floats of the tile on a rank: enough for its widest shard, none where vectors go straight into the message.
     static std::int64_t tile_of(const Placement& placement, int rank) {
         std::int64_t elements = 0;
-        if (!Forward::exact)
+        if (!Forward::exact && Pooling::pooled)
             for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(rank)])
                 elements = std::max(elements, detail::tile_elements(placement.shard(place).columns.count));
         return elements;

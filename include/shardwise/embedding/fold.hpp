@@ -18,8 +18,8 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The tree: samples inside a rank, ranks inside a host, hosts; each sum starts at +0.0. A sum that starts so is never
-/// -0.0, hence partial sums compose and absent ranks are free.
+/// The tree: samples inside a rank, ranks inside a host, hosts; each sum starts at +0.0 and is never -0.0, hence
+/// partial sums compose and absent ranks are free.
 struct Tree {
     static constexpr const char* name = "tree";
     using sum = float;
@@ -68,7 +68,8 @@ template <class Use>
     if (d < dim) use(d, dim - d);
 }
 
-/// sum = 0 + weight * gradient, the product and sum as wide as the wider of both and rounded to `To` at the end.
+/// sum = 0 + weight * gradient, the product and sum as wide as the wider of both and rounded to `To` at the end. A tiny
+/// negative product rounds to -0.0, even added to +0.0, and no sum is -0.0: hence the second zero.
 template <class From, class To>
 [[gnu::always_inline]] inline void start_sum(To* __restrict sum, const Contribution& c, int dim) {
     using Wider = std::common_type_t<From, To>;
@@ -76,7 +77,7 @@ template <class From, class To>
     const auto weight = static_cast<Wider>(c.weight);
     for_columns(dim, [=](int first, auto count) {
         for (int d = first; d < first + count; ++d)
-            sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0}));
+            sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0})) + To{0};
     });
 }
 template <class Value>
@@ -117,9 +118,8 @@ template <int Dim, class From, class Value>
         for (int d = 0; d < dim; ++d)
             sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
     }
-    if constexpr (Dim > 0)
-        for (int d = 0; d < dim; ++d)
-            into[d] = sum[d];
+    for (int d = 0; d < dim; ++d)
+        into[d] = sum[d] + Value{0};  // see start_sum
     return k;
 }
 template <class From, class Value>
@@ -192,7 +192,7 @@ void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, Fo
             Value* total = host + dim;
             detail::sum_tree<From>(set, terms, topology, total, rank, host);
             for (int d = 0; d < dim; ++d)
-                result[d] = static_cast<To>(total[d]);
+                result[d] = static_cast<To>(total[d]) + To{0};
         }
     }
 }

@@ -210,21 +210,21 @@ struct Join {
     static void shape(EmbeddingCost&) {}
 
   private:
-    /// Floats that summing the shards of any table takes: a row, and a tile for each shard of this rank.
+    /// Floats that summing the shards of any table takes: a row, and a tile for the one shard of this rank, if any.
     static std::int64_t sums_of(const Placement& placement, int rank) {
         std::int64_t most = 0;
         if (S::splits != Splits::rows || !Pooling::pooled) return most;
         for (const TablePlacement& table : placement.tables) {
-            std::int64_t elements = table.dim;
-            for (const ShardPlacement& shard : table.shards)
-                if (shard.owner == rank) elements += detail::tile_elements(table.dim);
-            most = std::max(most, elements);
+            if (table.shards.size() == 1) continue;
+            const bool any = std::any_of(table.shards.begin(), table.shards.end(),
+                                         [&](const ShardPlacement& shard) { return shard.owner == rank; });
+            most = std::max(most, table.dim + (any ? detail::tile_elements(table.dim) : 0));
         }
         return most;
     }
     /// Writes all rows of a block. A sum that a wire rounded to -0.0 is +0.0, as along every tree of sums.
     static void put(const VectorBlock& block, const MatrixView<float>& out) {
-        if (!Pooling::pooled || block.rows != RowsAre::in_memory) return block.write(out.data(), out.stride());
+        if (!Pooling::pooled || block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
         for (std::int64_t i = 0; i < out.rows(); ++i) {
             const float* __restrict from = block.row(i);
             float* __restrict to = out.row(i);
@@ -240,11 +240,8 @@ struct Join {
         const std::int64_t most = detail::tile_rows(table.dim);
         for (std::int64_t begin = 0; begin < out.rows(); begin += most) {
             const std::int64_t count = std::min(most, out.rows() - begin);
-            float* tile = tape.sums.data() + table.dim;
-            for (std::size_t s = 0; s < table.shards.size(); ++s) {
-                tape.readers[s].next(count, tile);
-                if (table.shards[s].owner == env.rank) tile += detail::tile_elements(table.dim);
-            }
+            for (detail::RowReader& reader : tape.readers)  // a rank has one shard of a table, so one needs the tile
+                reader.next(count, tape.sums.data() + table.dim);
             for (std::int64_t i = 0; i < count; ++i)
                 detail::join_along_tree(
                     table.shards, env.topology, [&](int s) { return tape.readers[static_cast<std::size_t>(s)].row(i); },

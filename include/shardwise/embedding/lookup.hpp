@@ -201,7 +201,7 @@ struct Lookup {
             VectorBlock& vectors = lanes.vectors.emplace_back();
             vectors.head = block.head;
             if (!Pooling::pooled) vectors.head.n = block.ids;
-            vectors.rows = Pooling::pooled ? RowsAre::bag_sums : RowsAre::table_rows;
+            vectors.are = Pooling::pooled ? VectorsAre::bag_sums : VectorsAre::table_rows;
             vectors.lookup = {.table = shard.weights.data(),
                               .dim = block.head.dim,
                               .bags = block.head.n,

@@ -70,7 +70,7 @@ template <int Dim, bool Weighted, std::size_t... Block>
 }
 
 template <int Dim, bool Weighted>
-void pooled_lookup(const LookupArguments& arguments, std::int64_t stride) {
+void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     const LookupArguments a = arguments;  // a copy: floats that are written cannot change it
     const auto sum = bag_sum<Dim, Weighted>(a, std::make_index_sequence<static_cast<std::size_t>(Dim) / 16>{});
     if (a.ids == 0) {
@@ -93,17 +93,17 @@ template <bool Weighted>
 void pooled_lookup_of_dim(const LookupArguments& a, std::int64_t stride) {
     switch (a.dim) {
         case 16:
-            return pooled_lookup<16, Weighted>(a, stride);
+            return pooled_lookup_as<16, Weighted>(a, stride);
         case 32:
-            return pooled_lookup<32, Weighted>(a, stride);
+            return pooled_lookup_as<32, Weighted>(a, stride);
         case 64:
-            return pooled_lookup<64, Weighted>(a, stride);
+            return pooled_lookup_as<64, Weighted>(a, stride);
         case 128:
-            return pooled_lookup<128, Weighted>(a, stride);
+            return pooled_lookup_as<128, Weighted>(a, stride);
         case 256:
-            return pooled_lookup<256, Weighted>(a, stride);
+            return pooled_lookup_as<256, Weighted>(a, stride);
         default:
-            return pooled_lookup<0, Weighted>(a, stride);
+            return pooled_lookup_as<0, Weighted>(a, stride);
     }
 }
 

@@ -131,11 +131,11 @@ inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, st
             continue;
         }
         Instruction instruction{.name = entry.calls->name(), .branch = branch, .calls = entry.calls, .first_part = 0};
+        if (entry.calls->reads_state && segments.size() == 1) segments.emplace_back();
         if (entry.calls->exchange != nullptr) {
             segments.back().posts.push_back(std::move(instruction));
             segments.emplace_back();
         } else {
-            if (entry.calls->reads_state && segments.size() == 1) segments.emplace_back();
             segments.back().local.push_back(std::move(instruction));
         }
     }
