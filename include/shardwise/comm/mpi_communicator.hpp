@@ -117,7 +117,7 @@ class MpiCommunicator {
             throw_if_broken();
             if (moved) {
                 pause = {};
-            } else if (pause(may_sleep()) && Clock::now() - begin > deadline_) {
+            } else if (rest(pause) && Clock::now() - begin > deadline_) {
                 give_up(index);
             }
         }
@@ -132,7 +132,7 @@ class MpiCommunicator {
         detail::MpiPause pause;
         for (const auto begin = Clock::now();
              flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
-            if (!progress()) pause(may_sleep());
+            if (!progress()) rest(pause);
         if (broken_) settle();
         if (flushes_[index].pending == 0) return retire(index);
         if (!broken_) {
@@ -204,8 +204,8 @@ class MpiCommunicator {
             return false;
         }
     }
-    [[nodiscard]] auto may_sleep() const noexcept {
-        return [this] { return !messages_.long_under_way(); };
+    bool rest(detail::MpiPause& pause) const {
+        return pause([this] { return !messages_.long_under_way(); });
     }
     void throw_if_broken() {
         if (!broken_) return;
@@ -222,7 +222,7 @@ class MpiCommunicator {
             detail::MpiPause pause;
             for (const auto begin = Clock::now(); messages_.busy() && Clock::now() - begin < patience;)
                 if (!messages_.progress_requests([this](const detail::MpiMessage& message) { complete(message); }))
-                    pause(may_sleep());
+                    rest(pause);
         } catch (...) {
             if (!broken_) broken_ = std::current_exception();
         }
