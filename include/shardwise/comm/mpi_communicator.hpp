@@ -34,11 +34,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// travels beyond those of the messages. A message of `chunk_bytes` or more travels in chunks of that size under one
 /// tag; a shorter chunk, possibly empty, ends it.
 ///
-/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls for
-/// about 0.1 ms, then yields the processor, then sleeps unless a long message is under way (MpiPause). A ticket that is
-/// not outstanding counts as complete. Once a message had another size than expected, every later call throws that
-/// Mismatch again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one allocates
-/// nothing (but inside MPI).
+/// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls for about 0.1 ms,
+/// then yields the processor, then sleeps unless a long message is under way (MpiPause). A ticket that is not
+/// outstanding counts as complete. Once a message had another size than expected, every later call throws that Mismatch
+/// again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one allocates nothing (but
+/// inside MPI).
 ///
 /// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
 /// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.

@@ -14,7 +14,7 @@ namespace shardwise::inline SHARDWISE_ABI::detail {
 
 /// Nothing for about 0.1 ms, which is soonest where each rank has a processor; yields for about as long; then sleeps,
 /// where the caller lets it. A rank that only yields uses up its share of a processor, and where others want it waits
-/// for its turn at each message: with a busy process beside 4 ranks on 2 cores, sleeping took a quarter of the time.
+/// for its turn at each message: with a busy process beside 2 ranks on 2 cores, sleeping took a fifth of the time.
 class MpiPause {
   public:
     /// \param may_sleep  called once it wants to; false where polls are what moves a message on

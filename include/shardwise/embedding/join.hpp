@@ -166,7 +166,7 @@ struct Join {
     static std::string name() { return std::string{"Join<"} + S::name + ", " + Pooling::name + ">"; }
 
     struct Tape {
-        Buffer<float> sums;                      // a host's sum, and a tile for each shard of this rank
+        Buffer<float> sums;                      // a host's sum, and a tile
         std::vector<detail::RowReader> readers;  // (shard)
         std::vector<std::int64_t> cursor;        // (shard)
     };
