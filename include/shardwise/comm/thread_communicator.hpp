@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "shardwise/comm/communicator.hpp"
+#include "shardwise/comm/copy_message.hpp"
 #include "shardwise/comm/thread_state.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
@@ -212,8 +213,7 @@ class ThreadCommunicator {
         std::exception_ptr failed;  // no memory: the senders must not wait for a copy that nobody makes
         try {
             for (const auto& [into, bytes] : copies_) {
-                into->resize(bytes.size());
-                if (!bytes.empty()) std::memcpy(into->data(), bytes.data(), bytes.size());
+                detail::copy_message(into->resize(bytes.size()).data(), bytes.data(), bytes.size());
             }
         } catch (...) {
             failed = std::current_exception();
