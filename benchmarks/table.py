@@ -24,7 +24,11 @@ def runs(paths):
     """Name, arguments and counters of each run."""
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            for one in json.load(file)["benchmarks"]:
+            try:
+                report = json.load(file)["benchmarks"]
+            except (ValueError, KeyError, TypeError):
+                sys.exit(f"{path}: not what a benchmark prints with --benchmark_format=json; did it end?")
+            for one in report:
                 name, *arguments = one["run_name"].split("/")
                 values = dict(argument.split(":") for argument in arguments if ":" in argument)
                 yield name, {key: int(value) for key, value in values.items()}, one

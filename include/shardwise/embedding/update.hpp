@@ -71,9 +71,13 @@ struct Update {
                 const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
                 if (of != last) {
                     last = of;
-                    float* const place = sums.next();
-                    detail::start_sum<float>(place, *of, set.dim);
-                    sum = place;
+                    if (of->weight == 1.0F) {
+                        sum = of->terms<float>();
+                    } else {
+                        float* const place = sums.next();
+                        detail::start_sum<float>(place, *of, set.dim);
+                        sum = place;
+                    }
                     if (norms == nullptr) norm = norm_of(sum, set.dim, norms);
                 }
                 if (norms != nullptr) norm = *norms++;
@@ -114,7 +118,7 @@ struct Update {
     };
     struct Touched {
         LocalRow row;
-        const float* gradient;
+        const float* gradient;  ///< a sum, or the one term of it: -0.0 there is still +0.0 in the sum
         double norm;
     };
 
@@ -167,7 +171,7 @@ struct Update {
                                std::index_sequence<Slot...>) {
         detail::for_columns(dim, [&](int first, auto count) {
             for (int d = first; d < first + count; ++d)
-                rule.element(shared, weights[d], gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+                rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
         });
     }
 };
