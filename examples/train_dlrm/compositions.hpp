@@ -16,14 +16,14 @@
 
 namespace train_dlrm {
 
-template <class S>
+template <class S, class C>
 std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                 const std::vector<sw::TableConfig>& tables,
                                                 const sw::LayerOptions& options) {
     std::unique_ptr<sw::LayerBase> made;
-    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S>>>([&](auto identity) {
-        using C = typename decltype(identity)::type;
-        if (C::names() == policies) made = std::make_unique<typename C::Layer>(comm, tables, options);
+    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S, C>>>([&](auto identity) {
+        using Named = typename decltype(identity)::type;
+        if (Named::names() == policies) made = std::make_unique<typename Named::Layer>(comm, tables, options);
     });
     return made;
 }

@@ -21,18 +21,18 @@ namespace sw = shardwise;
 /// The names of one policy of each axis.
 struct Policies {
     std::string sharding = "row";
+    std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
     std::string order = "wide_tree";
-    std::string wire_forward = "fp32";
-    std::string wire_backward = "fp32";
+    std::string wire = "fp32";
 
     friend bool operator==(const Policies&, const Policies&) = default;
 };
 
 /// Checks that every name is one of its axis, and that the policies go together. \throws BadInput with one sentence
 void check_policies(const Policies& policies);
-/// What `--help` says about an axis: sharding, pooling, optimizer, order or wire.
+/// What `--help` says about an axis: sharding, collective, pooling, optimizer, order or wire.
 [[nodiscard]] std::string axis_help(const std::string& axis);
 
 /// The embedding layer with these policies.

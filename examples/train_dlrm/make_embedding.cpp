@@ -34,40 +34,45 @@ void check_name(const char* flag, const std::string& name) {
 
 void check_policies(const Policies& p) {
     check_name<Shardings>("--sharding", p.sharding);
+    check_name<Collectives>("--collective", p.collective);
     check_name<Optimizers>("--optimizer", p.optimizer);
     check_name<Poolings>("--pooling", p.pooling);
     check_name<Orders>("--order", p.order);
-    check_name<Wires>("--wire", p.wire_forward);
-    check_name<Wires>("--wire-backward", p.wire_backward);
+    check_name<Wires>("--wire", p.wire);
+    if (p.collective != "flat" && p.sharding == "dp")
+        throw sw::BadInput{
+            fmt::format("--collective {} with --sharding dp: no vector travels where all rows are replicated; use "
+                        "--collective flat",
+                        p.collective)};
+    if (p.collective == "two_stage" && p.sharding != "row" && p.sharding != "mixed")
+        throw sw::BadInput{
+            fmt::format("--collective two_stage with --sharding {}: it sums the parts of rows that are split; use "
+                        "--sharding row or mixed, or --collective flat",
+                        p.sharding)};
     if (p.order == "sample" && (p.sharding == "dp" || p.sharding == "mixed"))
         throw sw::BadInput{
             fmt::format("--order sample with --sharding {}: the sum by sample needs every contribution at "
                         "one owner, and replicated rows are summed on each rank first; use --order wide_tree "
                         "or tree, or --sharding row, col or table",
                         p.sharding)};
-    if (p.order == "sample" && (p.wire_forward != "fp32" || p.wire_backward != "fp32"))
+    if (p.order == "sample" && p.wire != "fp32")
         throw sw::BadInput{"--order sample is built with --wire fp32 alone in this program"};
-    if (p.wire_forward == "bf16" && p.wire_backward == "fp32")
-        throw sw::BadInput{
-            "--wire bf16 with --wire-backward fp32 is not built in this program: gradients bear the "
-            "lower precision better than vectors do"};
-    if (p.sharding == "dp" && p.wire_forward != "fp32")
-        throw sw::BadInput{
-            "--wire has no effect with --sharding dp, since no vector travels forward; give "
-            "--wire-backward alone"};
 }
 
 std::string axis_help(const std::string& axis) {
     const auto all = [](const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); };
     if (axis == "sharding")
         return "Where each row lives: " + all(names_of<Shardings>()) + " (tables are dp, table and row in turn)";
+    if (axis == "collective")
+        return "How looked-up vectors travel: " + all(names_of<Collectives>()) +
+               " (straight home; parts summed on each host before they cross; tables in towers of hosts)";
     if (axis == "pooling") return "What a lookup returns: " + all(names_of<Poolings>());
     if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all(names_of<Optimizers>());
     if (axis == "order")
         return "How gradients are summed: " + all(names_of<Orders>()) +
                ". All but tree sum in double where the order depends on the number of ranks, dense layers included, so "
                "that a run does not; tree sums in single precision and is faster";
-    return "The precision of vectors on the wire: " + all(names_of<Wires>());
+    return "The precision of vectors and gradients on the wire: " + all(names_of<Wires>());
 }
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
@@ -77,7 +82,11 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
     std::unique_ptr<sw::LayerBase> made;
     mp::mp_for_each<mp::mp_transform<mp::mp_identity, Shardings>>([&](auto identity) {
         using S = typename decltype(identity)::type;
-        if (policies.sharding == S::name) made = make_composition<S>(policies, comm, tables, options);
+        if (policies.sharding != S::name) return;
+        mp::mp_for_each<mp::mp_transform<mp::mp_identity, Collectives>>([&](auto collective) {
+            using C = typename decltype(collective)::type;
+            if (policies.collective == C::name) made = make_composition<S, C>(policies, comm, tables, options);
+        });
     });
     return made;
 }

@@ -37,6 +37,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
       embedding_{make_embedding(o.policies, comm, tables_of(o),
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
+                                 .towers = o.towers == 0 ? sw::Towers{} : sw::deal_tables(tables_of(o), o.towers),
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()})} {}
 

@@ -92,6 +92,7 @@ void check(const Options& o) {
     at_least("--test-samples", o.test_samples, std::int64_t{0});
     at_least("--bag", o.bag, 1);
     at_least("--dim", o.dim, 1);
+    at_least("--towers", o.towers, 0);
     at_least("--measure", o.measure, std::int64_t{0});
     at_least("--lr-warmup", o.learning_rate.warmup, std::int64_t{0});
     at_least("--lr-decay-steps", o.learning_rate.decay_steps, std::int64_t{1});
@@ -121,9 +122,6 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     std::string bottom;
     std::string top = joined(o.top);
     std::string decay = "constant";
-    std::string collective = "flat";
-    std::string wire = "fp32";
-    std::string wire_backward;
     std::int64_t steps = 0;
     int ranks = 0;
 
@@ -184,14 +182,16 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     const char* policies = "Policies";
     Policies& p = o.policies;
     app.add_option("--sharding", p.sharding, axis_help("sharding"))->group(policies);
-    app.add_option("--collective", collective, "How looked-up vectors travel: flat")->group(policies);
+    app.add_option("--collective", p.collective, axis_help("collective"))->group(policies);
+    app.add_option("--towers", o.towers,
+                   "Number of towers that the tables are placed in, in turn; divides the hosts. Unless given: with "
+                   "--collective hierarchical one a host, otherwise none")
+        ->default_str("")
+        ->group(policies);
     app.add_option("--pooling", p.pooling, axis_help("pooling"))->group(policies);
     app.add_option("--optimizer", p.optimizer, axis_help("optimizer"))->group(policies);
     app.add_option("--order", p.order, axis_help("order"))->group(policies);
-    app.add_option("--wire", wire, axis_help("wire"))->group(policies);
-    app.add_option("--wire-backward", wire_backward, "The same for gradients; unless given as --wire")
-        ->default_str("")
-        ->group(policies);
+    app.add_option("--wire", p.wire, axis_help("wire"))->group(policies);
     app.add_flag("--prefetch,!--no-prefetch", o.prefetch,
                  "Send the ids of the next batch while this one computes; the same results either way")
         ->group(policies);
@@ -246,9 +246,6 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                 "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
     if (steps_option->count() != 0) o.steps = steps;
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
-    if (collective != "flat") throw sw::BadInput{fmt::format("--collective '{}': give flat", collective)};
-    p.wire_forward = wire;
-    p.wire_backward = wire_backward.empty() ? wire : wire_backward;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
     o.bottom = parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", o.dim) : bottom, '-', "64-16");
@@ -308,12 +305,12 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
             {"bottom", joined(o.bottom)},
             {"top", joined(o.top)},
             {"sharding", o.policies.sharding},
-            {"collective", "flat"},
+            {"collective", o.policies.collective},
+            {"towers", o.towers},
             {"pooling", o.policies.pooling},
             {"optimizer", o.policies.optimizer},
             {"order", o.policies.order},
-            {"wire", o.policies.wire_forward},
-            {"wire_backward", o.policies.wire_backward},
+            {"wire", o.policies.wire},
             {"prefetch", o.prefetch},
             {"learning_rate",
              {{"base", rate.base},

@@ -48,6 +48,7 @@ struct Options {
 
     // policies
     Policies policies;
+    int towers = 0;  ///< 0: as the collective has it
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 

@@ -31,19 +31,22 @@ using Poolings = mp::mp_list<sw::Sum, sw::Mean>;
 using Orders = mp::mp_list<sw::WideTree, sw::Tree, sw::Sample>;
 using Wires = mp::mp_list<sw::Fp32, sw::Bf16>;
 using MixedTables = sw::Mixed<sw::DP, sw::Table, sw::Row>;
+using Collectives = mp::mp_list<sw::Flat, sw::TwoStage, sw::Hierarchical>;
 using Shardings = mp::mp_list<sw::Row, sw::Col, sw::Table, sw::DP, MixedTables>;
 
-template <class S, class O, class P, class Order, class Forward, class Backward>
+template <class S, class C, class O, class P, class Order, class W>
 struct Composition {
-    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<O>, sw::Pooling<P>, sw::Order<Order>,
-                                     sw::Wire<Forward, Backward>>;
+    // where all rows are replicated, gradients alone travel
+    using Wire = std::conditional_t<std::is_same_v<S, sw::DP>, sw::Wire<sw::Fp32, W>, sw::Wire<W>>;
+    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<O>, sw::Pooling<P>,
+                                     sw::Order<Order>, Wire>;
     static Policies names() {
         return {.sharding = S::name,
+                .collective = C::name,
                 .optimizer = O::name,
                 .pooling = P::name,
                 .order = Order::name,
-                .wire_forward = Forward::name,
-                .wire_backward = Backward::name};
+                .wire = W::name};
     }
 };
 
@@ -52,24 +55,31 @@ inline constexpr bool replicates = S::replicated;
 template <class... S>
 inline constexpr bool replicates<sw::Mixed<S...>> = (S::replicated || ...);
 
+/// Whether vectors of a sharding travel, and whether they are parts of sums.
+template <class S>
+inline constexpr bool sends_vectors = !std::is_same_v<S, sw::DP>;
+template <class S>
+inline constexpr bool sends_parts = std::is_same_v<S, sw::Row> || std::is_same_v<S, MixedTables>;
+
 /// Whether this program has the composition; check_policies says the same in words.
 template <class C>
 struct IsBuilt;
-template <class S, class O, class P, class Order, class Forward, class Backward>
-struct IsBuilt<Composition<S, O, P, Order, Forward, Backward>> {
-    static constexpr bool exact = Forward::exact && Backward::exact;
+template <class S, class C, class O, class P, class Order, class W>
+struct IsBuilt<Composition<S, C, O, P, Order, W>> {
     static constexpr bool by_sample = std::is_same_v<Order, sw::Sample>;
-    static constexpr bool nothing_forward = std::is_same_v<S, sw::DP>;  // no vector travels
-    static constexpr bool value = (!by_sample || (!replicates<S> && exact)) && (Forward::exact || !Backward::exact) &&
-                                  (Forward::exact || !nothing_forward);
+    static constexpr bool collective =
+        std::is_same_v<C, sw::Flat> || (std::is_same_v<C, sw::TwoStage> ? sends_parts<S> : sends_vectors<S>);
+    static constexpr bool value = collective && (!by_sample || (!replicates<S> && W::exact));
 };
 
-template <class S>
+template <class S, class C>
 using Compositions =
-    mp::mp_copy_if<mp::mp_product<Composition, mp::mp_list<S>, Optimizers, Poolings, Orders, Wires, Wires>, IsBuilt>;
+    mp::mp_copy_if<mp::mp_product<Composition, mp::mp_list<S>, mp::mp_list<C>, Optimizers, Poolings, Orders, Wires>,
+                   IsBuilt>;
 
-/// The layer with sharding S and the rest of `policies`. Each S has a translation unit of its own.
-template <class S>
+/// The layer with sharding S, collective C and the rest of `policies`; none where it is not built. Each S and C have a
+/// translation unit of their own.
+template <class S, class C>
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                               const std::vector<sw::TableConfig>& tables,
                                                               const sw::LayerOptions& options);

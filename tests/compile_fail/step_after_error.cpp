@@ -13,8 +13,8 @@ using Middle = sw::Plan<sw::Lookup<sw::Mean>>;
 #else
 using Middle = sw::Plan<>;
 #endif
-using Line = sw::Splice<sw::Plan<sw::Split<sw::Row, sw::Mean>, sw::ExchangeIds>, Middle,
-                        sw::Plan<sw::ExchangeVectors<sw::Fp32, sw::Bf16, sw::Mean>, sw::Join<sw::Row, sw::Mean>>>;
+using Line = sw::Splice<sw::Plan<sw::Split<sw::Row, sw::Mean>, sw::ExchangeIds<>>, Middle,
+                        sw::Plan<sw::ExchangeVectors<sw::World, sw::Fp32, sw::Bf16>, sw::Join<sw::Row, sw::Mean>>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));

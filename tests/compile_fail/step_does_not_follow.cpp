@@ -10,8 +10,8 @@ namespace sw = shardwise;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Rule = sw::RowwiseAdagrad<>;
 using Line =
-    sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::ExchangeIds, sw::Parameters<Rule, sw::Tree, sw::NoRowNorms>,
-             sw::Lookup<sw::Sum>, sw::ExchangeVectors<sw::Fp32, sw::Fp32, sw::Sum>, sw::Join<sw::Row, sw::Sum>>;
+    sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::ExchangeIds<>, sw::Parameters<Rule, sw::Tree, sw::NoRowNorms>,
+             sw::Lookup<sw::Sum>, sw::ExchangeVectors<sw::World, sw::Fp32, sw::Fp32>, sw::Join<sw::Row, sw::Sum>>;
 #else
 using Line = sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::Join<sw::Row, sw::Sum>>;
 #endif

@@ -20,6 +20,7 @@ namespace {
 using shardwise::BadInput;
 using shardwise::Hosts;
 using shardwise::OneHost;
+using shardwise::OneTower;
 using shardwise::Peers;
 using shardwise::PeersOf;
 using shardwise::Replicas;
@@ -165,14 +166,14 @@ RC_GTEST_PROP(Groups, TheTopologyInside, ()) {
 }
 
 /// From any rank to any source: first inside the tower, then across the towers.
-template <class Tower>
+template <class Inside>
 void check_way_home(const Topology& t) {
     for (int me = 0; me < t.ranks(); ++me) {
         for (int source = 0; source < t.ranks(); ++source) {
-            const int relay = Tower::toward(t, me, source);
-            RC_ASSERT(PeersOf<Tower>::toward(t, relay, source) == source);
-            const int peer = PeersOf<Tower>::toward(t, me, source);  // the other way round
-            RC_ASSERT(Tower::toward(t, peer, source) == source);
+            const int relay = Inside::toward(t, me, source);
+            RC_ASSERT(PeersOf<Inside>::toward(t, relay, source) == source);
+            const int peer = PeersOf<Inside>::toward(t, me, source);  // the other way round
+            RC_ASSERT(Inside::toward(t, peer, source) == source);
             RC_ASSERT(World::toward(t, me, source) == source);
         }
     }
@@ -198,6 +199,37 @@ RC_GTEST_PROP(Groups, ThreeHopsLeadHome, ()) {
             RC_ASSERT(PeersOf<Hosts<3>>::toward(t, in_tower, source) == source);
         }
     }
+}
+
+RC_GTEST_PROP(Groups, TowersOfTheTopology, ()) {
+    Topology t = any_topology();
+    t.hosts_per_tower = *rc::gen::inRange(1, 4);
+    t.hosts *= t.hosts_per_tower;
+    RC_ASSERT(t.towers() * t.ranks_per_tower() == t.ranks());
+    check_way_home<OneTower>(t);
+    check_partition<OneTower>(t);
+    check_partition<PeersOf<OneTower>>(t);
+    check_inside<OneTower>(t);
+    check_inside<PeersOf<OneTower>>(t);
+    for (int me = 0; me < t.ranks(); ++me) {
+        RC_ASSERT(OneTower::size(t) == t.ranks_per_tower());
+        RC_ASSERT(OneTower::member(t, me, 0) / t.ranks_per_host % t.hosts_per_tower == 0);
+    }
+}
+
+/// Peers are the ranks equal modulo K * L; in peer order those of one index stand together.
+TEST(Groups, PeerOrder) {
+    const auto order = [](const Topology& t) {
+        std::vector<int> all;
+        for (int index = 0; index < OneTower::size(t); ++index)
+            for (int tower = 0; tower < t.towers(); ++tower)
+                all.push_back(PeersOf<OneTower>::member(t, index, tower));
+        return all;
+    };
+    EXPECT_EQ(order({.hosts = 2, .ranks_per_host = 2}), (std::vector<int>{0, 2, 1, 3}));
+    EXPECT_EQ(order({.hosts = 4, .ranks_per_host = 2, .hosts_per_tower = 2}),
+              (std::vector<int>{0, 4, 1, 5, 2, 6, 3, 7}));
+    EXPECT_EQ(order({.hosts = 4, .ranks_per_host = 1, .hosts_per_tower = 4}), (std::vector<int>{0, 1, 2, 3}));
 }
 
 TEST(Groups, AHostIsInsideAndPeersAreAcross) {

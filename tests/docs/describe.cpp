@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// Prints what the documentation shows of plans: `describe row`, `describe row mermaid`, `describe dp`, ...
+/// Prints what the documentation shows of plans: `describe row`, `describe row mermaid`, `describe dp`,
+/// `describe two_stage`, ...
 
 #include <cstdio>
 #include <string>
@@ -16,9 +17,9 @@ namespace {
 namespace sw = shardwise;
 
 /// The plan of a layer on two hosts of two ranks, with the bytes of a batch of 64 samples a rank, one id a bag.
-template <class S>
+template <class S, class C = sw::Flat>
 std::string description(bool mermaid) {
-    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
+    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
     std::string text;
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
     if (sharding == "row") text = description<sw::Row>(mermaid);
     if (sharding == "dp") text = description<sw::DP>(mermaid);
     if (sharding == "mixed") text = description<sw::Mixed<sw::DP, sw::Table, sw::Row>>(mermaid);
+    if (sharding == "two_stage") text = description<sw::Row, sw::TwoStage>(mermaid);
+    if (sharding == "hierarchical") text = description<sw::Row, sw::Hierarchical>(mermaid);
     std::fputs(text.c_str(), stdout);
     return text.empty() ? 2 : 0;
 }

@@ -173,7 +173,7 @@ TEST(Extending, AStep) {
         sw::CountingCommunicator counted{comm};
         sw::MemoryAccount memory;
         sw::Frame<Numbers::Lanes> frame{program};
-        sw::FlightCore flight{program, frame.parts(), counted, memory.work()};
+        sw::FlightCore flight{program, frame.parts(), counted, counted.topology(), memory.work()};
 
         frame.lanes().value = static_cast<float>(comm.rank());
         flight.prepare(1);

@@ -30,6 +30,25 @@ sw::JaggedBatch<int> ones(std::int64_t samples, int first = 0) {
 }
 const std::vector<sw::TableConfig> tables{{.name = "item", .rows = 100, .dim = 4}};
 
+TEST(Fragments, Relays) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>>;
+        Layer layer{comm, tables};
+        EXPECT_EQ(layer.forward(ones(3).view()).rows(), 3);
+    });
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Collective<sw::Hierarchical>>;
+        Layer layer{comm,
+                    {{.name = "country", .rows = 200, .dim = 16}, {.name = "item", .rows = 100'000, .dim = 16}},
+                    {.towers = {{"item"}, {"country"}}}};
+        EXPECT_GE(layer.predict_static_bytes(0), 100'000 * 17 * 4);  // item
+        EXPECT_GE(layer.predict_static_bytes(2), 200 * 17 * 4);      // country
+        EXPECT_LE(layer.predict_static_bytes(2), 2 * 200 * 17 * 4);
+        EXPECT_EQ(layer.predict_static_bytes(1), 0);
+    });
+}
+
 TEST(Fragments, FlightsAhead) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {

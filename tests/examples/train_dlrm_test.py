@@ -32,7 +32,7 @@ def check_prediction(r):
 def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
-                 "--sharding --collective --pooling --optimizer --order --wire --wire-backward --prefetch "
+                 "--sharding --collective --pooling --optimizer --order --wire --towers --prefetch "
                  "--learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
@@ -52,10 +52,13 @@ def bad_usage():
             (["--pooling", "max"], "sum, mean"),
             (["--order", "any"], "wide_tree, tree, sample"),
             (["--wire", "fp8"], "fp32, bf16"),
-            (["--collective", "ring"], "give flat"),
             (["--order", "sample", "--sharding", "dp"], "use --order wide_tree"),
             (["--order", "sample", "--wire", "bf16"], "--wire fp32 alone"),
-            (["--wire", "bf16", "--sharding", "dp"], "no effect with --sharding dp"),
+            (["--collective", "ring"], "--collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical"),
+            (["--collective", "hierarchical", "--sharding", "dp"], "no vector travels where all rows are replicated"),
+            (["--collective", "two_stage", "--sharding", "col"], "use --sharding row or mixed, or --collective flat"),
+            (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
+            (["--towers", -1], "--towers -1: give at least 0"),
             (["--steps", -1], "--steps -1"),
             (["--batch", 0], "--batch 0"),
             (["--rows", "5,6"], "2 numbers"),
@@ -175,9 +178,26 @@ def world_sizes():
             assert worst > 1e-12 or order != "tree", "nothing was summed in another order: the test is vacuous"
 
 
+def collectives():
+    """The same losses to the last bit over relays; between hosts, fewer bytes where relays sum."""
+    for sharding, bag in (("row", 3), ("mixed", 3), ("table", 3), ("col", 1)):
+        common = [*SMALL, "--sharding", sharding, "--bag", bag, "--optimizer", "adagrad"]
+        flat = report(*common)
+        towered = report(*common, "--towers", 2)
+        for collective in ("two_stage", "hierarchical"):
+            if collective == "two_stage" and sharding in ("table", "col"):
+                continue
+            r = report(*common, "--collective", collective)
+            check_prediction(r)
+            same = towered if collective == "hierarchical" else flat  # rows are split over other ranks
+            assert (r["losses"], r["auc"]) == (same["losses"], same["auc"]), (sharding, collective)
+            relayed, straight = (x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, same))
+            assert relayed < straight if sharding in ("row", "mixed") else relayed == straight, (sharding, collective)
+
+
 def wires():
-    exact = report(*SMALL)
-    for wire in (["--wire", "bf16"], ["--wire-backward", "bf16"]):
+    for wire in (["--wire", "bf16"], ["--wire", "bf16", "--collective", "hierarchical", "--bag", 3]):
+        exact = report(*SMALL, *wire[2:])
         lossy = report(*SMALL, *wire)
         check_prediction(lossy)
         assert lossy["losses"] != exact["losses"]
@@ -462,5 +482,5 @@ def mpi_errors():
 
 
 main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
+      "sample_order": sample_order, "collectives": collectives, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

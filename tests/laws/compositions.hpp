@@ -106,19 +106,24 @@ struct Composition {
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
     std::string order = "tree";
+    std::string collective = "flat";
     std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
 
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
-                                   std::uint64_t seed) const {
+                                   std::uint64_t seed, const sw::Towers& towers = {}) const {
         if (sharding != "mixed")
             for (sw::TableConfig& table : tables)
                 table.sharding.clear();
-        return QueuedLayer{
-            build(comm, std::move(tables),
-                  {.learning_rate = {.base = learning_rate}, .seed = seed, .memory = nullptr, .tracer = nullptr})};
+        return QueuedLayer{build(comm, std::move(tables),
+                                 {.learning_rate = {.base = learning_rate},
+                                  .seed = seed,
+                                  .towers = towers,
+                                  .memory = nullptr,
+                                  .tracer = nullptr})};
     }
     [[nodiscard]] std::string name() const {
-        return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order;
+        return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order +
+               (collective == "flat" ? "" : "/" + collective);
     }
 };
 

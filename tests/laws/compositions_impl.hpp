@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,15 +23,17 @@
 
 namespace laws {
 
-template <class S, class P, class Rule, class W, class O>
+template <class S, class P, class Rule, class W, class O, class C = sw::Flat>
 Composition composition() {
-    using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>>;
+    using Composed =
+        sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>, sw::Collective<C>>;
     return {.sharding = S::name,
             .pooling = P::name,
             .optimizer = Rule::name,
             .forward_wire = W::forward::name,
             .backward_wire = W::backward::name,
             .order = O::name,
+            .collective = C::name,
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
                         const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
                 return std::make_unique<Composed>(comm, std::move(tables), options);
@@ -59,10 +62,25 @@ void add_compositions(std::vector<Composition>& all) {
         all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Tree>());
     }
 }
+/// Vectors over relays, with every wire and order.
+template <class S, bool Replicated, class P, class C>
+void add_relayed(std::vector<Composition>& all) {
+    using Exact = sw::Wire<sw::Fp32>;
+    using Lossy = sw::Wire<sw::Bf16>;
+    using LossyBack = sw::Wire<sw::Fp32, sw::Bf16>;
+    all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::Tree, C>());
+    all.push_back(composition<S, P, sw::Adagrad, Lossy, sw::WideTree, C>());
+    if constexpr (!Replicated) all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Sample, C>());
+}
 template <class S, bool Replicated, class... P>
 std::vector<Composition> compositions() {
     std::vector<Composition> all;
     (add_compositions<S, Replicated, P>(all), ...);
+    if constexpr (!std::is_same_v<S, sw::DP>) (add_relayed<S, Replicated, P, sw::Hierarchical>(all), ...);
+    if constexpr (std::is_same_v<S, sw::Row> || (Replicated && !std::is_same_v<S, sw::DP>)) {
+        add_relayed<S, Replicated, sw::Sum, sw::TwoStage>(all);
+        add_relayed<S, Replicated, sw::Mean, sw::TwoStage>(all);
+    }
     return all;
 }
 

@@ -37,14 +37,14 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     const Scenario scenario = make_scenario(c, composition.sharding, pooled);
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
-    auto layer = composition.make(comm, scenario.tables, rate, c.seed);
+    auto layer = composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c));
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
                 if (starts_at_negative_zero(row_of(r), shard.first_column + d))
                     shard.weights[r * shard.dim + d] = -0.0F;
     });
-    Reference reference{composition, scenario, c.topology, rate, c.seed};
+    Reference reference{composition, scenario, c.topology, rate, c.seed, c.towers};
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
     Dice progress{c.seed * 977 + me};
@@ -156,6 +156,13 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
         c.ahead = static_cast<int>((turn / 3) % 3);
         c.random_progress = c.ahead > 0 && turn % 2 == 1;
         c.steps = 4;
+        // some number of towers that divides the hosts; without Hierarchical often none
+        const std::vector<int> none =
+            composition.collective == "hierarchical" ? std::vector<int>{} : std::vector<int>{0, 0};
+        std::vector<int> towers = none;
+        for (int some = 1; some <= c.topology.hosts; ++some)
+            if (c.topology.hosts % some == 0) towers.push_back(some);
+        c.towers = towers[(turn / 2) % towers.size()];
         cases.push_back(c);
     }
     return cases;

@@ -9,6 +9,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
@@ -38,7 +39,9 @@ using Vector = std::vector<float>;
 
 struct ReferenceTable {
     sw::TableConfig config;
-    int index = 0;  // among the tables of its policy
+    int index = 0;  // among the tables of its policy in its tower
+    int first_rank = 0;
+    int ranks = 1;  // that it is placed on
     std::vector<Vector> weights;
     std::vector<std::vector<Vector>> element_state;  // (slot, row)
     std::vector<float> row_state;
@@ -54,13 +57,16 @@ struct Term {
 class Reference {
   public:
     Reference(const Composition& composition, const Scenario& scenario, const sw::Topology& topology, float rate,
-              std::uint64_t seed)
+              std::uint64_t seed, int towers = 0)
         : c_{composition}, s_{scenario}, t_{topology}, rate_{rate} {
-        std::map<std::string, int> count;
+        if (towers == 0) towers = 1;
+        std::map<std::pair<std::string, int>, int> count;
         for (std::size_t i = 0; i < s_.tables.size(); ++i) {
-            ReferenceTable table{
-                .config = s_.tables[i], .index = 0, .weights = {}, .element_state = {}, .row_state = {}};
-            table.index = count[table.config.sharding]++;
+            ReferenceTable table{.config = s_.tables[i], .weights = {}, .element_state = {}, .row_state = {}};
+            const int tower = towers == 1 ? 0 : s_.tower_of[i];
+            table.index = count[{table.config.sharding, tower}]++;
+            table.ranks = t_.ranks() / towers;
+            table.first_rank = tower * table.ranks;
             const auto rows = static_cast<std::size_t>(table.config.rows);
             const float bound = 1.0F / std::sqrt(static_cast<float>(table.config.rows));
             for (std::size_t r = 0; r < rows; ++r) {
@@ -130,8 +136,9 @@ class Reference {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         std::map<int, Vector> parts;  // by owner of the row
         for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
-            const int owner =
-                table.config.sharding == "row" ? static_cast<int>((batch.ids[k] + table.index) % t_.ranks()) : 0;
+            const int owner = table.config.sharding == "row"
+                                  ? table.first_rank + static_cast<int>((batch.ids[k] + table.index) % table.ranks)
+                                  : 0;
             Vector& part = parts.try_emplace(owner, dim, 0.0F).first->second;
             const Vector& row = table.weights[static_cast<std::size_t>(batch.ids[k])];
             for (std::size_t d = 0; d < dim; ++d)
@@ -143,10 +150,17 @@ class Reference {
             for (std::size_t d = 0; d < dim; ++d)
                 host[d] += travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
         }
+        // what is summed at a relay travels on from there
         Vector total(dim, 0.0F);
         for (const auto& [host, part] : hosts)
             for (std::size_t d = 0; d < dim; ++d)
-                total[d] += part[d];
+                total[d] +=
+                    c_.collective == "two_stage" && travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
+        if (c_.collective == "hierarchical" && travels(table))
+            for (float& x : total)
+                x = on_wire(c_.forward_wire, x);
+        for (float& x : total)
+            x += 0.0F;
         if (c_.pooling == "mean" && length > 0)
             for (float& x : total)
                 x /= static_cast<float>(length);
@@ -284,7 +298,7 @@ class Reference {
         } else {
             double growth = 0;
             if (table.config.sharding == "col") {  // chunk by chunk
-                const std::size_t chunks = std::min(dim, static_cast<std::size_t>(t_.ranks()));
+                const std::size_t chunks = std::min(dim, static_cast<std::size_t>(table.ranks));
                 for (std::size_t k = 0; k < chunks; ++k)
                     growth += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
             } else {

@@ -10,6 +10,7 @@
 
 #include "laws/compositions.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/towers.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -29,6 +30,7 @@ struct Case {
     bool weighted = false;
     int ahead = 0;  ///< how many batches' ids travel before a batch is looked up
     int steps = 3;
+    int towers = 0;  ///< tables are placed in so many towers; 0: on all ranks
     bool random_progress = false;
 
     [[nodiscard]] std::string name() const {
@@ -37,7 +39,8 @@ struct Case {
                (form == BagForm::single    ? " single"
                 : form == BagForm::offsets ? " offsets"
                                            : "") +
-               (wide_ids ? "" : " 32-bit") + (weighted ? " weighted" : "") + " ahead " + std::to_string(ahead);
+               (wide_ids ? "" : " 32-bit") + (weighted ? " weighted" : "") + " ahead " + std::to_string(ahead) +
+               (towers == 0 ? "" : " towers " + std::to_string(towers));
     }
 };
 
@@ -75,10 +78,19 @@ struct RankBatch {
 struct Scenario {
     std::vector<sw::TableConfig> tables;
     std::vector<int> table_of;  // (feature)
+    std::vector<int> tower_of;  // (table)
     int width = 0;
     std::vector<std::vector<RankBatch>> steps;  // (step, rank)
 
     [[nodiscard]] std::int64_t features() const { return static_cast<std::int64_t>(table_of.size()); }
+    /// As a layer is told them.
+    [[nodiscard]] sw::Towers towers(const Case& c) const {
+        sw::Towers all(static_cast<std::size_t>(c.towers));
+        for (std::size_t t = 0; c.towers != 0 && t < tables.size(); ++t)
+            for (const std::string& feature : tables[t].features)
+                all[static_cast<std::size_t>(tower_of[t])].push_back(feature);
+        return all;
+    }
     [[nodiscard]] int dim_of(std::int64_t feature) const {
         return tables[static_cast<std::size_t>(table_of[static_cast<std::size_t>(feature)])].dim;
     }
@@ -126,6 +138,7 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
             s.width += table.dim;
         }
         s.tables.push_back(table);
+        s.tower_of.push_back(c.towers == 0 ? 0 : static_cast<int>((c.seed / 3 + t * (1 + c.seed % 2)) % c.towers));
     }
     for (int step = 0; step < c.steps; ++step) {
         std::vector<RankBatch> ranks;

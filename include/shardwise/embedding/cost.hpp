@@ -10,6 +10,7 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/batch_view.hpp"
+#include "shardwise/embedding/blocks.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -25,15 +26,29 @@ struct EmbeddingCost {
         std::int64_t ids = 0;
         bool single = false;
     };
+    /// A block of vectors somewhere on its way.
+    struct Block {
+        Head head;
+        bool looked_up = false;  ///< in memory; else whoever reads it looks it up
+    };
+    using Blocks = std::vector<std::vector<Block>>;  // (rank): in the order of its lane
 
     const Placement* placement = nullptr;
     const std::vector<BatchView>* batches = nullptr;          ///< (rank)
     std::vector<std::vector<Count>> counts;                   ///< (source, block)
     std::vector<std::vector<std::vector<std::int64_t>>> ids;  ///< (source, block): local rows
     std::vector<std::vector<std::vector<std::int64_t>>>
-        touched;  ///< (rank, table * shards + shard): distinct, ascending
+        touched;              ///< (rank, table * shards + shard): distinct, ascending
+    bool pooled = true;       ///< vectors are sums of bags
+    Blocks vectors;           ///< where the vectors are now
+    std::vector<Blocks> way;  ///< where they were before each step that moved them: the adjoints take the last
 
     [[nodiscard]] const Topology& topology() const noexcept { return placement->topology; }
+    /// The rank that looks up a block.
+    [[nodiscard]] int owner(const Head& head) const {
+        return placement->replicated ? head.source
+                                     : placement->shard({.feature = head.feature, .shard = head.shard}).owner;
+    }
     [[nodiscard]] int ranks() const noexcept { return placement->topology.ranks(); }
     /// Calls use(key, table, ShardPlacement) for every shard on `rank`, in the store's order; the shard's touched rows
     /// are touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.
@@ -59,19 +74,9 @@ struct EmbeddingCost {
                    [&](std::size_t, int, const ShardPlacement& shard) { most = std::max(most, shard.columns.count); });
         return most;
     }
-    /// Calls use(source, feature block, dim) for every block of ids that rank `owner` looks up.
-    template <class Use>
-    void for_lookups(int owner, Use use) const {
-        for (int source = 0; source < ranks(); ++source) {
-            if (placement->replicated && source != owner) continue;
-            for (const BlockPlace& place : placement->owned[static_cast<std::size_t>(owner)])
-                use(source, static_cast<std::size_t>(placement->block_index(place.feature, place.shard)),
-                    placement->shard(place).columns.count);
-        }
-    }
     /// Vectors of a block: one a sample when pooled, one an id otherwise.
     template <class Pooling>
-    [[nodiscard]] std::int64_t vectors(int source, std::size_t block) const {
+    [[nodiscard]] std::int64_t rows_of(int source, std::size_t block) const {
         return Pooling::pooled ? samples(source) : counts[static_cast<std::size_t>(source)][block].ids;
     }
 

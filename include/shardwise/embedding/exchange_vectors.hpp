@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory_resource>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <boost/mp11.hpp>
@@ -14,14 +18,15 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/cost.hpp"
-#include "shardwise/embedding/exchange_ids.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/route.hpp"
+#include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/topology/groups.hpp"
 
 /// \file
-/// Vectors home to the ranks whose samples they belong to, and gradients back to the owners of the rows.
+/// Vectors on their way home to the ranks whose samples they belong to, and gradients back.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -96,220 +101,222 @@ class Arrivals {
     std::int64_t used_ = 0;
 };
 
-/// Adds what a flush of vectors moves between the owner of a block and the source of its samples.
-template <class Wire, class Pooling>
-void shape_vectors(const EmbeddingCost& cost, TrafficMatrix& flush, bool home) {
-    for (int owner = 0; owner < cost.ranks(); ++owner) {
-        for (const BlockPlace& place : cost.placement->owned[static_cast<std::size_t>(owner)]) {
-            const int dim = cost.placement->shard(place).columns.count;
-            const auto block = static_cast<std::size_t>(cost.placement->block_index(place.feature, place.shard));
-            for (int source = 0; source < cost.ranks(); ++source) {
-                if (source == owner) continue;
-                const std::int64_t n =
-                    Pooling::pooled ? cost.samples(source) : cost.counts[static_cast<std::size_t>(source)][block].ids;
-                TierTraffic& cell = home ? flush.at(owner, source) : flush.at(source, owner);
-                cell.payload += n * dim * static_cast<std::int64_t>(Wire::bytes);
-            }
-        }
-    }
-}
+/// One way of vectors through an exchange: what leaves, what comes, and where it is then.
+template <class Wire>
+struct VectorsOnTheirWay {
+    std::vector<VectorBlock> leaving;  // in the order of the lane
+    Route to;
+    std::vector<Head> coming;  // in the order of the lane behind the exchange
+    Route from;
+    std::vector<VectorBlock> arrived;  // as `coming`
+    Arrivals<Wire> arrivals;
+    Buffer<float> tile;  // where rows are looked up and do not stay
 
-}  // namespace detail
-
-/// The adjoint of ExchangeVectors: the gradient of each block to the rank that sent it. Sizes are known on both sides.
-template <class Wire, class Pooling>
-struct ExchangeGradients {
-    using Adjoint = Plan<>;
-    using Uses = boost::mp11::mp_list<ExchangeGradients>;
-    using Crosses = World;
-    static constexpr bool reads_state = false;
-    static std::string name() { return std::string{"Exchange<World, Gradients, "} + Wire::name + ">"; }
-
-    struct Tape {
-        std::vector<VectorBlock> sent;     // (block)
-        std::vector<VectorBlock> arrived;  // as the lane of ids
-        detail::Arrivals<Wire> arrivals;
-    };
-
-    template <class V>
-    static void begin(StepEnv&, V& view) {
-        Tape& tape = view.template tape<ExchangeGradients>();
-        tape.sent = view.lanes().vectors;
-        tape.arrived.clear();
+    /// `leaving` and `coming` are there. \param to_rank, from_rank  of the block with a number
+    template <class ToRank, class FromRank>
+    void begin(const Topology& topology, std::pmr::memory_resource& memory, ToRank to_rank, FromRank from_rank) {
+        to.assign(topology.ranks(), leaving.size(), to_rank);
+        from.assign(topology.ranks(), coming.size(), from_rank);
+        arrived.assign(coming.size(), {});
         std::int64_t elements = 0;
-        for (const IdBlock& block : view.lanes().ids)
-            elements += rows_of(block) * block.head.dim;
-        tape.arrivals.begin(*view.lanes().memory, elements);
+        for (const Head& head : coming)
+            elements += head.n * head.dim;
+        arrivals.begin(memory, elements);
+        std::int64_t most = 0;
+        for (const VectorBlock& block : leaving)
+            if (!Wire::exact && block.are == VectorsAre::bag_sums) most = std::max(most, tile_elements(block.head.dim));
+        tile.on(memory).resize(static_cast<std::size_t>(most));
     }
-    template <class V>
-    static PartSize size(StepEnv&, V& view, int peer) {
+    [[nodiscard]] static std::int64_t bytes_of(const Head& head) {
+        return head.n * head.dim * static_cast<std::int64_t>(Wire::bytes);
+    }
+    [[nodiscard]] PartSize size(int peer) const {
         PartSize part;
-        for_sent(view, peer, [&](const VectorBlock& block) {
-            part.payload += block.head.n * block.head.dim * static_cast<std::int64_t>(Wire::bytes);
-        });
+        for (const std::size_t i : to.of(peer))
+            part.payload += bytes_of(leaving[i].head);
         return part;
     }
-    template <class V>
-    static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
-        for_sent(view, peer, [&](const VectorBlock& block) { detail::put_vectors<Wire>(to, block, nullptr); });
+    void pack(int peer, ByteWriter& message) {
+        for (const std::size_t i : to.of(peer))
+            put_vectors<Wire>(message, leaving[i], tile.data());
     }
-    template <class V>
-    static std::int64_t expected(StepEnv&, V& view, int peer) {
+    [[nodiscard]] std::int64_t expected(int peer) const {
         std::int64_t bytes = 0;
-        for (const IdBlock& block : view.lanes().ids)
-            if (block.head.source == peer)
-                bytes += rows_of(block) * block.head.dim * static_cast<std::int64_t>(Wire::bytes);
+        for (const std::size_t i : from.of(peer))
+            bytes += bytes_of(coming[i]);
         return bytes;
     }
-    template <class V>
-    static void unpack(StepEnv& env, V& view, int peer, ByteReader& from) {
-        take_until(env, view, peer);
-        Tape& tape = view.template tape<ExchangeGradients>();
-        for (const IdBlock& block : view.lanes().ids)
-            if (block.head.source == peer) tape.arrived.push_back(tape.arrivals.read(head_of(block), from));
+    void unpack(int peer, ByteReader& message) {
+        for (const std::size_t i : from.of(peer))
+            arrived[i] = arrivals.read(coming[i], message);
     }
-    template <class V>
-    static void end(StepEnv& env, V& view) {
-        take_until(env, view, env.topology.ranks());
-        view.lanes().vectors = view.template tape<ExchangeGradients>().arrived;
-    }
-    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        std::int64_t elements = 0;
-        cost.for_lookups(rank, [&](int source, std::size_t block, int dim) {
-            elements += cost.vectors<Pooling>(source, block) * dim;
-        });
-        tally.need(Wire::exact ? 0 : 4 * elements);
-    }
-    static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
-        detail::shape_vectors<Wire, Pooling>(cost, flush, false);
-    }
-
-  private:
-    static std::int64_t rows_of(const IdBlock& block) { return Pooling::pooled ? block.head.n : block.ids; }
-    static Head head_of(const IdBlock& block) {
-        Head head = block.head;
-        head.n = rows_of(block);
-        return head;
-    }
-    template <class V, class Use>
-    static void for_sent(V& view, int owner, Use use) {
-        const Placement& placement = *view.lanes().placement;
-        for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(owner)])
-            use(view.template tape<ExchangeGradients>()
-                    .sent[static_cast<std::size_t>(placement.block_index(place.feature, place.shard))]);
-    }
-    /// Takes over the blocks that stay here, at their place in the order of sources.
-    template <class V>
-    static void take_until(StepEnv& env, V& view, int peer) {
-        Tape& tape = view.template tape<ExchangeGradients>();
-        const auto& ids = view.lanes().ids;
-        const std::size_t here = tape.arrived.size();
-        if (peer < env.rank || here >= ids.size() || ids[here].head.source != env.rank) return;
-        for_sent(view, env.rank, [&](const VectorBlock& block) { tape.arrived.push_back(tape.arrivals.keep(block)); });
+    /// Takes over the blocks that stay on this rank.
+    void end(int me) {
+        const auto mine = to.of(me);
+        const auto here = from.of(me);
+        SHARDWISE_ASSERT(mine.size() == here.size());
+        for (std::size_t k = 0; k < mine.size(); ++k)
+            arrived[here[k]] = arrivals.keep(leaving[mine[k]]);
     }
 };
 
-/// Each block of vectors home to its source, looked up into one message a peer; receivers know all sizes from the ids
-/// that they sent. Blocks of one's own samples stay as they are (looked up and rounded, where the wire rounds).
-template <class Forward, class Backward, class Pooling>
-struct ExchangeVectors {
-    template <class Form>
-    using Out = std::enable_if_t<std::is_same_v<Form, OwnedVectors>, HomeVectors>;
-    using Adjoint = Plan<ExchangeGradients<Backward, Pooling>>;
-    using Uses = boost::mp11::mp_list<ExchangeVectors, ExchangeIds>;
-    using Crosses = World;
-    static constexpr bool reads_state = true;
-    static std::string name() { return std::string{"Exchange<World, Vectors, "} + Forward::name + ">"; }
+}  // namespace detail
 
-    struct Tape {
-        std::vector<VectorBlock> sent;  // as the lane of ids
-        std::vector<VectorBlock> home;  // (block)
-        detail::Arrivals<Forward> arrivals;
-        Buffer<float> tile;  // where rows are looked up and do not stay
+/// The adjoint of an ExchangeVectors: the gradient of each block to the rank that sent it. Sizes are known on both
+/// sides.
+template <class Exchange, class Wire>
+struct ExchangeGradients {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<ExchangeGradients, Exchange>;
+    using Crosses = typename Exchange::Crosses;
+    using Tape = detail::VectorsOnTheirWay<Wire>;
+    static constexpr bool reads_state = false;
+    static std::string name() { return "Exchange<" + Crosses::name() + ", Gradients, " + Wire::name + ">"; }
+
+    template <class V>
+    static void begin(StepEnv& env, V& view) {
+        Tape& tape = view.template tape<ExchangeGradients>();
+        const auto& forward = view.template tape<Exchange>();
+        tape.leaving = view.lanes().vectors;
+        SHARDWISE_ASSERT(tape.leaving.size() == forward.coming.size());
+        tape.coming.clear();
+        for (const VectorBlock& block : forward.leaving)
+            tape.coming.push_back(block.head);
+        tape.begin(
+            env.topology, *view.lanes().memory, [&](std::size_t i) { return forward.from_rank[i]; },
+            [&](std::size_t i) { return forward.to_rank[i]; });
+    }
+    template <class V>
+    static PartSize size(StepEnv&, V& view, int peer) {
+        return view.template tape<ExchangeGradients>().size(peer);
+    }
+    template <class V>
+    static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
+        view.template tape<ExchangeGradients>().pack(peer, to);
+    }
+    template <class V>
+    static std::int64_t expected(StepEnv&, V& view, int peer) {
+        return view.template tape<ExchangeGradients>().expected(peer);
+    }
+    template <class V>
+    static void unpack(StepEnv&, V& view, int peer, ByteReader& from) {
+        view.template tape<ExchangeGradients>().unpack(peer, from);
+    }
+    template <class V>
+    static void end(StepEnv& env, V& view) {
+        Tape& tape = view.template tape<ExchangeGradients>();
+        tape.end(env.rank);
+        view.lanes().vectors = tape.arrived;
+    }
+    static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        std::int64_t elements = 0;
+        for (const auto& block : cost.way.back()[static_cast<std::size_t>(rank)])
+            elements += block.head.n * block.head.dim;
+        tally.need(Wire::exact ? 0 : 4 * elements);
+    }
+    static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
+        cost.vectors = std::move(cost.way.back());
+        cost.way.pop_back();
+        for (int sender = 0; sender < cost.ranks(); ++sender)
+            for (const auto& block : cost.vectors[static_cast<std::size_t>(sender)]) {
+                const int holder = Crosses::toward(cost.topology(), sender, block.head.source);
+                if (holder != sender) flush.at(holder, sender).payload += Tape::bytes_of(block.head);
+            }
+    }
+};
+
+/// Each block of vectors one hop home inside G, looked up into one message a peer; receivers know all sizes. World:
+/// from the ranks that looked up to the source. Neighbouring ranks (OneHost, OneTower): to the member with the source's
+/// index, which relays them. PeersOf<> those: from the relays to the source. Blocks that stay on their rank stay as
+/// they are (looked up and rounded, where the wire rounds).
+template <Group G, class Forward, class Backward>
+struct ExchangeVectors {
+    static constexpr bool from_relays = !G::consecutive;
+    static constexpr bool to_relays = G::consecutive && !std::is_same_v<G, World>;
+    using From = std::conditional_t<from_relays, RelayedVectors, OwnedVectors>;
+    template <class Form>
+    using Out =
+        std::enable_if_t<std::is_same_v<Form, From>, std::conditional_t<to_relays, RelayedVectors, HomeVectors>>;
+    using Adjoint = Plan<ExchangeGradients<ExchangeVectors, Backward>>;
+    using Uses = boost::mp11::mp_list<ExchangeVectors>;
+    using Crosses = G;
+    static constexpr bool reads_state = true;
+    static std::string name() { return "Exchange<" + G::name() + ", Vectors, " + Forward::name + ">"; }
+
+    struct Tape : detail::VectorsOnTheirWay<Forward> {
+        std::vector<int> to_rank;    // of each that leaves
+        std::vector<int> from_rank;  // of each that comes
     };
 
     template <class V>
     static void begin(StepEnv& env, V& view) {
         Tape& tape = view.template tape<ExchangeVectors>();
-        tape.sent = view.lanes().vectors;
-        const auto& asked = view.template tape<ExchangeIds>().sent;
-        tape.home.assign(asked.size(), {});
-        std::int64_t elements = 0;
-        for (const IdBlock& block : asked)
-            elements += rows_of(block) * block.head.dim;
-        tape.arrivals.begin(*view.lanes().memory, elements);
-        tape.tile.on(*view.lanes().memory).resize(static_cast<std::size_t>(tile_of(*view.lanes().placement, env.rank)));
+        const Lanes& lanes = view.lanes();
+        tape.leaving = lanes.vectors;
+        tape.coming = to_relays ? lanes.relayed : lanes.home;
+        tape.to_rank.clear();
+        for (const VectorBlock& block : tape.leaving)
+            tape.to_rank.push_back(G::toward(env.topology, env.rank, block.head.source));
+        tape.from_rank.clear();
+        for (const Head& head : tape.coming) {
+            const int owner = lanes.placement->shard({.feature = head.feature, .shard = head.shard}).owner;
+            tape.from_rank.push_back(G::toward(env.topology, env.rank, owner));
+        }
+        tape.begin(
+            env.topology, *lanes.memory, [&](std::size_t i) { return tape.to_rank[i]; },
+            [&](std::size_t i) { return tape.from_rank[i]; });
     }
     template <class V>
     static PartSize size(StepEnv&, V& view, int peer) {
-        PartSize part;
-        for (const VectorBlock& block : view.template tape<ExchangeVectors>().sent)
-            if (block.head.source == peer)
-                part.payload += block.head.n * block.head.dim * static_cast<std::int64_t>(Forward::bytes);
-        return part;
+        return view.template tape<ExchangeVectors>().size(peer);
     }
     template <class V>
     static void pack(StepEnv&, V& view, int peer, ByteWriter& to) {
-        Tape& tape = view.template tape<ExchangeVectors>();
-        for (const VectorBlock& block : tape.sent)
-            if (block.head.source == peer) detail::put_vectors<Forward>(to, block, tape.tile.data());
+        view.template tape<ExchangeVectors>().pack(peer, to);
     }
     template <class V>
     static std::int64_t expected(StepEnv&, V& view, int peer) {
-        std::int64_t bytes = 0;
-        for_asked(view, peer, [&](const IdBlock& block, VectorBlock&) {
-            bytes += rows_of(block) * block.head.dim * static_cast<std::int64_t>(Forward::bytes);
-        });
-        return bytes;
+        return view.template tape<ExchangeVectors>().expected(peer);
     }
     template <class V>
     static void unpack(StepEnv&, V& view, int peer, ByteReader& from) {
-        Tape& tape = view.template tape<ExchangeVectors>();
-        for_asked(view, peer, [&](const IdBlock& block, VectorBlock& home) {
-            Head head = block.head;
-            head.n = rows_of(block);
-            home = tape.arrivals.read(head, from);
-        });
+        view.template tape<ExchangeVectors>().unpack(peer, from);
     }
     template <class V>
     static void end(StepEnv& env, V& view) {
         Tape& tape = view.template tape<ExchangeVectors>();
-        for (const VectorBlock& block : tape.sent)
-            if (block.head.source == env.rank)
-                tape.home[static_cast<std::size_t>(view.lanes().placement->block_index(
-                    block.head.feature, block.head.shard))] = tape.arrivals.keep(block);
-        view.lanes().vectors = tape.home;
+        tape.end(env.rank);
+        view.lanes().vectors = tape.arrived;
     }
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
         std::int64_t elements = 0;
-        for (int owner = 0; owner < cost.ranks(); ++owner)
-            cost.for_lookups(owner, [&](int source, std::size_t block, int dim) {
-                if (source == rank) elements += cost.vectors<Pooling>(source, block) * dim;
-            });
+        std::int64_t tile = 0;
+        for (int holder = 0; holder < cost.ranks(); ++holder)
+            for (const auto& block : cost.vectors[static_cast<std::size_t>(holder)]) {
+                if (G::toward(cost.topology(), holder, block.head.source) == rank)
+                    elements += block.head.n * block.head.dim;
+                if (holder == rank && !block.looked_up && cost.pooled)
+                    tile = std::max(tile, detail::tile_elements(block.head.dim));
+            }
         tally.need(Forward::exact ? 0 : 4 * elements);
-        tally.need(4 * tile_of(*cost.placement, rank));
+        tally.need(Forward::exact ? 0 : 4 * tile);
     }
     static void shape(EmbeddingCost& cost, TrafficMatrix& flush) {
-        detail::shape_vectors<Forward, Pooling>(cost, flush, true);
-    }
-
-  private:
-    static std::int64_t rows_of(const IdBlock& block) { return Pooling::pooled ? block.head.n : block.ids; }
-    /// Floats of the tile on a rank: enough for its widest shard, none where vectors go straight into the message.
-    static std::int64_t tile_of(const Placement& placement, int rank) {
-        std::int64_t elements = 0;
-        if (!Forward::exact && Pooling::pooled)
-            for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(rank)])
-                elements = std::max(elements, detail::tile_elements(placement.shard(place).columns.count));
-        return elements;
-    }
-    template <class V, class Use>
-    static void for_asked(V& view, int owner, Use use) {
-        const Placement& placement = *view.lanes().placement;
-        for (const BlockPlace& place : placement.owned[static_cast<std::size_t>(owner)]) {
-            const auto block = static_cast<std::size_t>(placement.block_index(place.feature, place.shard));
-            use(view.template tape<ExchangeIds>().sent[block], view.template tape<ExchangeVectors>().home[block]);
-        }
+        EmbeddingCost::Blocks next(static_cast<std::size_t>(cost.ranks()));
+        for (int holder = 0; holder < cost.ranks(); ++holder)
+            for (EmbeddingCost::Block block : cost.vectors[static_cast<std::size_t>(holder)]) {
+                const int to = G::toward(cost.topology(), holder, block.head.source);
+                if (to != holder) flush.at(holder, to).payload += Tape::bytes_of(block.head);
+                block.looked_up |= to != holder || !Forward::exact;
+                next[static_cast<std::size_t>(to)].push_back(block);
+            }
+        const auto key = [](const EmbeddingCost::Block& block) {
+            return std::tuple{block.head.source, block.head.feature, block.head.shard};
+        };
+        for (auto& blocks : next)
+            std::sort(blocks.begin(), blocks.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+        cost.way.push_back(std::move(cost.vectors));
+        cost.vectors = std::move(next);
     }
 };
 

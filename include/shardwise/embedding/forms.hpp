@@ -19,6 +19,8 @@ template <bool Home>
 struct OwnedIds {};
 /// Vectors by (source, feature, shard), where the rows are.
 struct OwnedVectors {};
+/// Vectors by (source, feature, shard), on a rank between the rows and the samples.
+struct RelayedVectors {};
 /// Vectors by (feature, shard), where the samples are.
 struct HomeVectors {};
 /// What a lookup makes of ids; nothing where they are not with their rows.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -18,6 +18,7 @@
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/embedding/split.hpp"
+#include "shardwise/embedding/sum_shards.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/policy.hpp"
 
@@ -25,29 +26,6 @@
 /// The shards of each bag or sequence put together, and the gradient cut up again.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-namespace detail {
-
-/// out[0..dim) = sum over the shards of a bag along the tree: ranks in order inside a host, then hosts. `shards` is in
-/// ascending order of owners; `parts(shard)` is the owner's partial sum.
-template <class Parts>
-void join_along_tree(const std::vector<ShardPlacement>& shards, const Topology& topology, Parts parts, int dim,
-                     float* host, float* out) {
-    std::fill_n(out, dim, 0.0F);
-    for (std::size_t s = 0; s < shards.size();) {
-        const int here = topology.host_of(shards[s].owner);
-        std::fill_n(host, dim, 0.0F);
-        for (; s < shards.size() && topology.host_of(shards[s].owner) == here; ++s) {
-            const float* __restrict part = parts(static_cast<int>(s));
-            for (int d = 0; d < dim; ++d)
-                host[d] += part[d];
-        }
-        for (int d = 0; d < dim; ++d)
-            out[d] += host[d];
-    }
-}
-
-}  // namespace detail
 
 /// The adjoint of Join: each shard gets its part of the gradient. Views of the user's gradient wherever no number
 /// changes and the rows are whole; copies for means and for sequences split by rows.
@@ -72,6 +50,8 @@ struct JoinAdjoint {
         lanes.vectors.clear();
         tape.copies.on(*lanes.memory).resize(copied(placement, split));
         std::size_t at = 0;
+        const Head* head = lanes.home.data();
+        const Head* const end = head + lanes.home.size();
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const TablePlacement& table = placement.table_of(f);
             MatrixView<const float> gradient =
@@ -81,12 +61,10 @@ struct JoinAdjoint {
                 scatter(env, lanes, tape, split, f, gradient, at);
                 continue;
             }
-            for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
-                const Columns& columns = table.shards[static_cast<std::size_t>(s)].columns;
-                const Head head{
-                    .source = env.rank, .feature = f, .shard = s, .dim = columns.count, .n = gradient.rows()};
+            for (; head != end && head->feature == f; ++head) {
+                const Columns& columns = table.shards[static_cast<std::size_t>(head->shard)].columns;
                 const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
-                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(head, part.data()));
+                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data()));
                 block.stride = part.stride();
             }
         }
@@ -166,9 +144,8 @@ struct Join {
     static std::string name() { return std::string{"Join<"} + S::name + ", " + Pooling::name + ">"; }
 
     struct Tape {
-        Buffer<float> sums;                      // a host's sum, and a tile
-        std::vector<detail::RowReader> readers;  // (shard)
-        std::vector<std::int64_t> cursor;        // (shard)
+        detail::SumOfShards sum;
+        std::vector<std::int64_t> cursor;  // (shard)
     };
 
     template <class V>
@@ -177,21 +154,24 @@ struct Join {
         Tape& tape = view.template tape<Join>();
         const auto& split = view.template tape<Split<S, Pooling>>();
         const Placement& placement = *lanes.placement;
-        tape.sums.on(*lanes.memory).resize(static_cast<std::size_t>(sums_of(placement, env.rank)));
+        if constexpr (sums) tape.sum.prepare(lanes.vectors, *lanes.memory);
+        const VectorBlock* block = lanes.vectors.data();
+        const VectorBlock* const end = block + lanes.vectors.size();
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const TablePlacement& table = placement.table_of(f);
             const MatrixView<float>& out =
                 (*lanes.output)[static_cast<std::size_t>(placement.features[static_cast<std::size_t>(f)].feature)];
-            const VectorBlock* blocks =
-                lanes.vectors.data() + placement.features[static_cast<std::size_t>(f)].first_block;
+            const std::span<const VectorBlock> blocks{block, detail::of_one_bag(block, end)};
+            block += blocks.size();
             if constexpr (S::splits != Splits::rows) {
-                for (std::size_t s = 0; s < table.shards.size(); ++s)
-                    put(blocks[s], out.columns_from(table.shards[s].columns.first, blocks[s].head.dim));
+                for (const VectorBlock& part : blocks)
+                    put(part, out.columns_from(table.shards[static_cast<std::size_t>(part.head.shard)].columns.first,
+                                               part.head.dim));
             } else if constexpr (Pooling::pooled) {
-                if (table.shards.size() == 1) {
+                if (blocks.size() == 1) {
                     put(blocks[0], out);
                 } else {
-                    sum_along_tree(env, tape, table, blocks, out);
+                    tape.sum(env.topology, table, blocks, out);
                 }
             } else {
                 tape.cursor.assign(table.shards.size(), 0);
@@ -205,23 +185,13 @@ struct Join {
         }
     }
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        tally.need(4 * sums_of(*cost.placement, rank));
+        tally.need(sums ? detail::SumOfShards::bytes(cost.vectors[static_cast<std::size_t>(rank)]) : 0);
     }
     static void shape(EmbeddingCost&) {}
 
   private:
-    /// Floats that summing the shards of any table takes: a row, and a tile for the one shard of this rank, if any.
-    static std::int64_t sums_of(const Placement& placement, int rank) {
-        std::int64_t most = 0;
-        if (S::splits != Splits::rows || !Pooling::pooled) return most;
-        for (const TablePlacement& table : placement.tables) {
-            if (table.shards.size() == 1) continue;
-            const bool any = std::any_of(table.shards.begin(), table.shards.end(),
-                                         [&](const ShardPlacement& shard) { return shard.owner == rank; });
-            most = std::max(most, table.dim + (any ? detail::tile_elements(table.dim) : 0));
-        }
-        return most;
-    }
+    static constexpr bool sums = S::splits == Splits::rows && Pooling::pooled;
+
     /// Writes all rows of a block. A sum that a wire rounded to -0.0 is +0.0, as along every tree of sums.
     static void put(const VectorBlock& block, const MatrixView<float>& out) {
         if (!Pooling::pooled || block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
@@ -230,22 +200,6 @@ struct Join {
             float* __restrict to = out.row(i);
             for (std::int64_t d = 0; d < out.columns(); ++d)
                 to[d] = 0.0F + from[d];
-        }
-    }
-    static void sum_along_tree(const StepEnv& env, Tape& tape, const TablePlacement& table, const VectorBlock* blocks,
-                               const MatrixView<float>& out) {
-        tape.readers.clear();
-        for (std::size_t s = 0; s < table.shards.size(); ++s)
-            tape.readers.emplace_back(blocks[s]);
-        const std::int64_t most = detail::tile_rows(table.dim);
-        for (std::int64_t begin = 0; begin < out.rows(); begin += most) {
-            const std::int64_t count = std::min(most, out.rows() - begin);
-            for (detail::RowReader& reader : tape.readers)  // a rank has one shard of a table, so one needs the tile
-                reader.next(count, tape.sums.data() + table.dim);
-            for (std::int64_t i = 0; i < count; ++i)
-                detail::join_along_tree(
-                    table.shards, env.topology, [&](int s) { return tape.readers[static_cast<std::size_t>(s)].row(i); },
-                    table.dim, tape.sums.data(), out.row(begin + i));
         }
     }
     static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {

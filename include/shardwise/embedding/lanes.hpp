@@ -83,6 +83,9 @@ struct Lanes {
     std::vector<IdBlock> ids;
     std::vector<VectorBlock> vectors;
     std::vector<RowSet> rows;
+    // the vectors that this rank will have, in their order
+    std::vector<Head> relayed;  ///< on their way to other ranks: by source, feature and shard
+    std::vector<Head> home;     ///< of its own samples: by feature and shard
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -25,6 +25,8 @@
 #include "shardwise/embedding/store.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/towers.hpp"
+#include "shardwise/topology/topology.hpp"
 
 /// \file
 /// Embedding tables over all ranks of a communicator, their policies forgotten: all of a layer that is compiled once.
@@ -62,6 +64,9 @@ class ShardRowNumbers {
 struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
+    /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with
+    /// Collective<Hierarchical> one tower a host, and table t in tower t % hosts.
+    Towers towers = {};
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
 };
@@ -198,7 +203,8 @@ class LayerBase {
     [[nodiscard]] int width() const noexcept { return features_.width; }
     /// True when results are one matrix, false when they are one a feature.
     [[nodiscard]] bool is_pooled() const noexcept { return traits_.pooled; }
-    [[nodiscard]] Topology topology() const noexcept { return comm_.topology(); }
+    /// The communicator's, with the layer's towers.
+    [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
     [[nodiscard]] const Program& program() const noexcept { return traits_.program; }
     /// Names of the sharding policies: of the branches of a Mixed layer, as describe() takes them.
     [[nodiscard]] std::vector<std::string> branches() const {
@@ -224,15 +230,25 @@ class LayerBase {
 
   protected:
     LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits, const LayerOptions& options)
-        : comm_{comm}, tables_{std::move(tables)}, traits_{std::move(traits)}, options_{options} {
+        : comm_{comm},
+          topology_{comm.topology()},
+          tables_{std::move(tables)},
+          traits_{std::move(traits)},
+          options_{options} {
         options_.learning_rate.check();
         if (options_.memory == nullptr) {
             own_memory_ = std::make_unique<MemoryAccount>();
             options_.memory = own_memory_.get();
         }
         name_features();
+        if (traits_.hierarchical && options_.towers.empty()) options_.towers = deal_tables(tables_, topology_.hosts);
+        std::vector<int> towers;
+        if (!options_.towers.empty()) {
+            topology_ = with_towers(topology_, options_.towers);
+            towers = tower_of_tables(tables_, options_.towers);
+        }
         for (const ShardingMaps& maps : traits_.shardings)
-            placements_.push_back(maps.place(topology(), tables_, tables_of(maps.name)));
+            placements_.push_back(maps.place(topology_, tables_, tables_of(maps.name), towers));
         make_stores();
         take_digest();
     }
@@ -299,6 +315,10 @@ class LayerBase {
             for (const std::string& feature : features_of(table))
                 digest.add(feature);
         }
+        for (const auto& tower : options_.towers)
+            for (const std::string& feature : tower)
+                digest.add(std::int64_t{&tower - options_.towers.data()}).add(feature);
+        digest.add(std::int64_t{topology_.hosts_per_tower});
         digest.add(static_cast<std::int64_t>(options_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
         options_.learning_rate.add_to(digest);
     }
@@ -307,7 +327,7 @@ class LayerBase {
         for (auto& state : states_)
             if (!state->core.active()) return *state;
         std::pmr::memory_resource& memory = options_.memory->work();
-        states_.push_back(std::make_unique<detail::LayerState>(features_, traits_.program, comm_, memory));
+        states_.push_back(std::make_unique<detail::LayerState>(features_, traits_.program, comm_, topology_, memory));
         detail::LayerState& state = *states_.back();
         for (std::size_t i = 0; i < placements_.size(); ++i)
             state.bind(traits_.mixed ? BranchPath{i} : BranchPath{}, placements_[i], stores_[i], memory,
@@ -343,6 +363,7 @@ class LayerBase {
     }
 
     CommunicatorRef comm_;
+    Topology topology_;
     std::vector<TableConfig> tables_;
     LayerTraits traits_;
     LayerOptions options_;

@@ -53,8 +53,9 @@ struct LayerFeatures {
 
 /// The memory of one flight; used again by the next one.
 struct LayerState {
-    LayerState(const LayerFeatures& of, const Program& program, CommunicatorRef comm, std::pmr::memory_resource& memory)
-        : features{&of}, frame{program}, core{program, frame.parts(), comm, memory}, buffer{memory} {}
+    LayerState(const LayerFeatures& of, const Program& program, CommunicatorRef comm, const Topology& topology,
+               std::pmr::memory_resource& memory)
+        : features{&of}, frame{program}, core{program, frame.parts(), comm, topology, memory}, buffer{memory} {}
 
     /// Binds the lanes of a branch to what all flights share.
     void bind(const BranchPath& branch, const Placement& placement, Store& store, std::pmr::memory_resource& memory,

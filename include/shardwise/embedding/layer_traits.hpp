@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <boost/mp11.hpp>
@@ -26,7 +27,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A sharding policy's maps, its type forgotten.
 struct ShardingMaps {
     std::string name;
-    Placement (*place)(const Topology&, const std::vector<TableConfig>&, const std::vector<int>& chosen) = nullptr;
+    Placement (*place)(const Topology&, const std::vector<TableConfig>&, const std::vector<int>& chosen,
+                       const std::vector<int>& towers) = nullptr;
     void (*initialize)(Store&, const Placement&, std::uint64_t seed) = nullptr;
     std::int64_t (*row)(const RowPlace&, const TableShape&) = nullptr;
 };
@@ -35,6 +37,7 @@ struct ShardingMaps {
 struct LayerTraits {
     bool pooled = true;
     bool mixed = false;
+    bool hierarchical = false;            ///< tables are placed in towers
     std::vector<ShardingMaps> shardings;  ///< (branch)
     std::string optimizer;                ///< the rule's name
     int element_slots = 0;
@@ -74,6 +77,7 @@ template <class P>
     using Rule = typename P::rule;
     return {.pooled = P::pooling::pooled,
             .mixed = P::mixed,
+            .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
             .shardings = detail::sharding_maps_of(typename P::shardings{}),
             .optimizer = Rule::name,
             .element_slots = Rule::element_slots,

@@ -104,7 +104,7 @@ struct GroupRows {
                     if (cost.placement->replicated && source != rank) continue;
                     const std::int64_t here = cost.counts[static_cast<std::size_t>(source)][block].ids;
                     ids += here;
-                    const std::int64_t bags = cost.vectors<Pooling>(source, block);
+                    const std::int64_t bags = cost.rows_of<Pooling>(source, block);
                     count += (*cost.batches)[static_cast<std::size_t>(source)].weighted() ? here : std::min(here, bags);
                 }
                 block += shards;
@@ -212,7 +212,24 @@ struct Lookup {
                               .out = nullptr};
         }
     }
-    static void shape(EmbeddingCost&) {}
+    static void shape(EmbeddingCost& cost) {
+        cost.way.clear();
+        cost.pooled = Pooling::pooled;
+        cost.vectors.assign(static_cast<std::size_t>(cost.ranks()), {});
+        for (int owner = 0; owner < cost.ranks(); ++owner)
+            for (int source = 0; source < cost.ranks(); ++source) {
+                if (cost.placement->replicated && source != owner) continue;
+                for (const BlockPlace& place : cost.placement->owned[static_cast<std::size_t>(owner)]) {
+                    const int index = cost.placement->block_index(place.feature, place.shard);
+                    const Head head{.source = source,
+                                    .feature = place.feature,
+                                    .shard = place.shard,
+                                    .dim = cost.placement->shard(place).columns.count,
+                                    .n = cost.rows_of<Pooling>(source, static_cast<std::size_t>(index))};
+                    cost.vectors[static_cast<std::size_t>(owner)].push_back({.head = head, .looked_up = false});
+                }
+            }
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

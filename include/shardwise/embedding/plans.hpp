@@ -15,11 +15,13 @@
 #include "shardwise/embedding/policies.hpp"
 #include "shardwise/embedding/reduce_rows.hpp"
 #include "shardwise/embedding/split.hpp"
+#include "shardwise/embedding/sum_shards.hpp"
 #include "shardwise/embedding/update.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/plan/check.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/sharding/row.hpp"
+#include "shardwise/topology/groups.hpp"
 
 /// \file
 /// Policies become a plan: one metafunction an axis, no class a combination.
@@ -36,6 +38,7 @@ struct EmbeddingDomain {
 template <class... Policies>
 struct LayerPolicies {
   private:
+    using AskedCollective = typename detail::AxisValue<detail::IsCollective, Collective<Flat>, Policies...>::type;
     using AskedSharding = typename detail::AxisValue<detail::IsSharding, Sharding<Row>, Policies...>::type;
     using AskedRule = typename detail::AxisValue<detail::IsOptimizer, Optimizer<RowwiseAdagrad<>>, Policies...>::type;
     using AskedPooling = typename detail::AxisValue<detail::IsPooling, Pooling<Sum>, Policies...>::type;
@@ -50,6 +53,7 @@ struct LayerPolicies {
         detail::at_most_one<detail::IsOrder, Policies...> && detail::at_most_one<detail::IsWire, Policies...> &&
         detail::at_most_one<detail::IsDevice, Policies...> && detail::at_most_one<detail::IsElement, Policies...>;
     static constexpr bool knows_sharding = detail::is_sharding<AskedSharding>;
+    static constexpr bool knows_collective = detail::is_one_of<AskedCollective, Flat, TwoStage, Hierarchical>;
     static constexpr bool knows_rule = SparseOptimizer<AskedRule>;
     static constexpr bool knows_pooling = detail::is_one_of<AskedPooling, Sum, Mean, None>;
     static constexpr bool knows_order = detail::is_one_of<AskedOrder, Tree, WideTree, Sample>;
@@ -60,7 +64,7 @@ struct LayerPolicies {
   public:
     // What is rejected below becomes a default here, so that it is one error.
     using sharding = std::conditional_t<knows_sharding, AskedSharding, Row>;
-    using collective = typename detail::AxisValue<detail::IsCollective, Collective<Flat>, Policies...>::type;
+    using collective = std::conditional_t<knows_collective, AskedCollective, Flat>;
     using rule = std::conditional_t<knows_rule, AskedRule, RowwiseAdagrad<>>;
     using pooling = std::conditional_t<knows_pooling, AskedPooling, Sum>;
     using order = std::conditional_t<knows_order, AskedOrder, Tree>;
@@ -80,6 +84,8 @@ struct LayerPolicies {
     template <class S>
     using IsReplicated = std::bool_constant<S::replicated>;
     template <class S>
+    using SplitsRows = std::bool_constant<!S::replicated && S::splits == Splits::rows>;
+    template <class S>
     using KeepsReplicasWhole = std::bool_constant<!S::replicated || S::splits == Splits::nothing>;
 
   public:
@@ -87,6 +93,7 @@ struct LayerPolicies {
     using shardings = typename ListOf<sharding>::type;
     static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
     static constexpr bool any_replicated = boost::mp11::mp_any_of<shardings, IsReplicated>::value;
+    static constexpr bool any_partial_sums = pooling::pooled && boost::mp11::mp_any_of<shardings, SplitsRows>::value;
     static constexpr bool all_replicated = boost::mp11::mp_all_of<shardings, IsReplicated>::value;
 
     // Assertions come last: Clang does not see the members behind one that fails.
@@ -108,7 +115,13 @@ struct LayerPolicies {
     static_assert(knows_order, "Order<> takes Tree, WideTree or Sample");
     static_assert(knows_wire, "Wire<> takes Fp32, Bf16 or a WireCodec of your own");
     static_assert(knows_device, "Device<> takes Host or Cuda");
-    static_assert(std::is_same_v<collective, Flat>, "Collective<> takes Flat in this version");
+    static_assert(knows_collective, "Collective<> takes Flat, TwoStage or Hierarchical");
+    static_assert(
+        !std::is_same_v<collective, TwoStage> || any_partial_sums,
+        "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that "
+        "splits rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>");
+    static_assert(std::is_same_v<collective, Flat> || !all_replicated,
+                  "no vector travels where all rows are replicated: use Collective<Flat>");
     static_assert(std::is_same_v<device, Host>,
                   "Device<Cuda> needs a communicator for device memory: use Device<Host>, or the kernels of "
                   "embedding/lookup.cuh by hand");
@@ -125,17 +138,42 @@ struct LayerPolicies {
 
 namespace detail {
 
+/// How vectors come home, and what the ids must bring for it.
+template <class Collective, class P, class S>
+struct WayHome {
+    using ids = ExchangeIds<>;
+    using type = Plan<ExchangeVectors<World, typename P::wire::forward, typename P::wire::backward>>;
+    using norms_in = World;
+};
+/// Over a relay in G. \tparam PartialSums  the relay sums them
+template <class G, class P, bool PartialSums>
+struct WayOverRelays {
+    template <class H>
+    using Hop = ExchangeVectors<H, typename P::wire::forward, typename P::wire::backward>;
+    using ids = ExchangeIds<RelaysIn<G, typename P::pooling>>;
+    using type =
+        std::conditional_t<PartialSums, Plan<Hop<G>, SumShards<G>, Hop<PeersOf<G>>>, Plan<Hop<G>, Hop<PeersOf<G>>>>;
+    using norms_in = G;
+};
 template <class P, class S>
-struct FlatPlan {
+inline constexpr bool has_partial_sums = S::splits == Splits::rows&& P::pooling::pooled;
+template <class P, class S>
+struct WayHome<Hierarchical, P, S> : WayOverRelays<OneTower, P, has_partial_sums<P, S>> {};
+template <class P, class S>
+struct WayHome<TwoStage, P, S>
+    : std::conditional_t<has_partial_sums<P, S>, WayOverRelays<OneHost, P, true>, WayHome<Flat, P, S>> {};
+
+template <class P, class S>
+struct BranchPlan {
     using rule = typename P::rule;
     using pooling = typename P::pooling;
-    using norms = std::conditional_t<rule::needs_row_norm && S::splits == Splits::columns, RowNorms<typename P::order>,
-                                     NoRowNorms>;
+    using way = WayHome<typename P::collective, P, S>;
+    using norms = std::conditional_t<rule::needs_row_norm && S::splits == Splits::columns,
+                                     RowNorms<typename P::order, typename way::norms_in>, NoRowNorms>;
     using parameters = Parameters<rule, typename P::order, norms>;
 
-    using owned =
-        Plan<Split<S, pooling>, ExchangeIds, parameters, Lookup<pooling>,
-             ExchangeVectors<typename P::wire::forward, typename P::wire::backward, pooling>, Join<S, pooling>>;
+    using owned = Splice<Plan<Split<S, pooling>, typename way::ids, parameters, Lookup<pooling>>, typename way::type,
+                         Plan<Join<S, pooling>>>;
     using replicated =
         Plan<Split<S, pooling>, parameters, Replicate<World, typename P::wire::backward, typename P::order>,
              Lookup<pooling>, Join<S, pooling>>;
@@ -149,11 +187,11 @@ template <class P, class Shardings>
 struct LayerPlan;
 template <class P, class... S>
 struct LayerPlan<P, boost::mp11::mp_list<S...>> {
-    using type = Plan<Together<typename FlatPlan<P, S>::type...>>;
+    using type = Plan<Together<typename BranchPlan<P, S>::type...>>;
 };
 template <class P, class S, bool Mixed>
 struct PlanOf {
-    using type = typename FlatPlan<P, S>::type;
+    using type = typename BranchPlan<P, S>::type;
 };
 template <class P, class S>
 struct PlanOf<P, S, true> {

@@ -36,9 +36,19 @@ template <class C>
 struct Collective {
     using type = C;
 };
-/// One exchange over all ranks.
+/// One exchange over all ranks: straight home.
 struct Flat {
     static constexpr const char* name = "flat";
+};
+/// Partial sums of split rows are summed on each host before they cross: 1 / (ranks a host) of Flat's bytes between
+/// hosts, and the same bits.
+struct TwoStage {
+    static constexpr const char* name = "two_stage";
+};
+/// Each table lives in one tower of hosts. Vectors first go to the rank of the tower that has the source's index, and
+/// from there home: semantic-preserving tower transform (Disaggregated Multi-Tower, section 3.1).
+struct Hierarchical {
+    static constexpr const char* name = "hierarchical";
 };
 
 /// How rows learn: a SparseOptimizer.

@@ -61,21 +61,6 @@ struct ReduceRows<Peers, Wire, Order> {
     using type = Plan<ScatterRows<Peers, Wire, Order>, GatherRows<Peers, Wire, Order, Partial>>;
 };
 
-namespace detail {
-
-template <class G>
-constexpr const char* group_name() {
-    if constexpr (std::is_same_v<G, World>) {
-        return "World";
-    } else if constexpr (is_tree_group<G>) {
-        return Level<G>::name;
-    } else {
-        return "";
-    }
-}
-
-}  // namespace detail
-
 /// Every member of G holds the rows: forward nothing, backward the sum over the members.
 template <class G, class Wire = Fp32, class Order = Tree>
 struct Replicate {
@@ -84,7 +69,7 @@ struct Replicate {
     using Adjoint = typename ReduceRows<G, Wire, Order>::type;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = false;
-    static std::string name() { return std::string{"Replicate<"} + detail::group_name<G>() + ">"; }
+    static std::string name() { return std::string{"Replicate<"} + G::name() + ">"; }
     template <class V>
     static void run(StepEnv&, V&) {}
     static void shape(EmbeddingCost&) {}

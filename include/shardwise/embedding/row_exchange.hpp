@@ -37,14 +37,12 @@ template <class G>
 struct Level;
 template <>
 struct Level<OneHost> {
-    static constexpr const char* name = "Host";
     static int member_of(const Topology& t, LocalRow row) {
         return static_cast<int>(row % static_cast<LocalRow>(t.ranks_per_host));
     }
 };
 template <>
 struct Level<Peers> {
-    static constexpr const char* name = "Peers";
     static int member_of(const Topology& t, LocalRow row) {
         return static_cast<int>(row / static_cast<LocalRow>(t.ranks_per_host) % static_cast<LocalRow>(t.hosts));
     }
@@ -308,7 +306,7 @@ struct RowExchangeStep {
     using Tape = typename Core::Tape;
     static constexpr bool reads_state = false;
     static std::string name() {
-        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + Level<G>::name + ", " + Core::Wire::name + ">";
+        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + G::name() + ", " + Core::Wire::name + ">";
     }
 
     template <class V>

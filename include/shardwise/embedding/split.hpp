@@ -65,6 +65,11 @@ struct Split {
             fill(ignored, lanes, tape);
         }
         lanes.ids = tape.blocks;
+        lanes.home.clear();
+        for (const IdBlock& block : tape.blocks) {
+            Head& head = lanes.home.emplace_back(block.head);
+            if (!Pooling::pooled) head.n = block.ids;
+        }
     }
 
     static void memory(const EmbeddingCost& cost, int rank, MemoryTally& tally) {

@@ -178,13 +178,14 @@ struct Update {
 
 /// The norms of whole rows where columns are split: each owner of a row's columns sends the others the sum of squares
 /// of its own, in double, and adds all of them in the order of the shards. One message a peer, 8 bytes a touched row.
-template <class Order>
+/// \tparam G  in which a table's shards are: World or OneTower
+template <class Order, Group G>
 struct RowNorms {
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<RowNorms>;
-    using Crosses = World;
+    using Crosses = G;
     static constexpr bool reads_state = false;
-    static std::string name() { return "RowNorms"; }
+    static std::string name() { return "RowNorms<" + G::name() + ">"; }
 
     struct Set {
         Buffer<float> sums;     // (row, dim)
@@ -325,7 +326,7 @@ struct Parameters {
     template <class Form>
     using Out = Form;
     using Adjoint = std::conditional_t<std::is_same_v<Norms, NoRowNorms>, Plan<Update<Rule, Order>>,
-                                       Plan<RowNorms<Order>, Update<Rule, Order>>>;
+                                       Plan<Norms, Update<Rule, Order>>>;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = false;
     static std::string name() { return std::string{"Parameters<"} + Rule::name + ">"; }

@@ -30,14 +30,12 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// posted. Not thread safe; a destroyed flight that is not finished withdraws from its flush and fails the peers.
 class FlightCore {
   public:
-    FlightCore(const Program& program, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory)
-        : program_{&program},
-          agreements_{agreements(program, comm.topology())},
-          parts_{parts},
-          comm_{comm},
-          memory_{&memory} {
+    /// \param topology  the communicator's, with the towers that the plan's groups see
+    FlightCore(const Program& program, void* const* parts, CommunicatorRef comm, const Topology& topology,
+               std::pmr::memory_resource& memory)
+        : program_{&program}, agreements_{agreements(program, topology)}, parts_{parts}, comm_{comm}, memory_{&memory} {
         env_.rank = comm.rank();
-        env_.topology = comm.topology();
+        env_.topology = topology;
         const auto ranks = static_cast<std::size_t>(comm.size());
         sent_.reserve(ranks);
         for (std::size_t i = 0; i < ranks; ++i)

@@ -10,6 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/sharding/policy.hpp"
+#include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -87,11 +88,17 @@ struct Placement {
 }
 
 /// Places the tables numbered `chosen` by policy S. Pure; the same on all ranks.
+/// \param towers  (table of the layer): the tower in which the table is placed, as the policy places it on a topology
+/// of
+///                that tower's ranks alone; empty: all tables are placed on all ranks
 /// \throws BadInput for a table without rows or columns, a shard of more than 2^32 - 1 rows, or a policy that gives a
 /// rank two shards of a table or numbers shards of rows in another order than their owners
 template <ShardingPolicy S>
 [[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,
-                                     const std::vector<int>& chosen) {
+                                     const std::vector<int>& chosen, const std::vector<int>& towers = {}) {
+    const bool in_towers = !towers.empty() && !S::replicated;
+    const Topology where = in_towers ? OneTower::inside(topology) : topology;
+    std::vector<int> placed(static_cast<std::size_t>(topology.towers()), 0);  // (tower): tables so far
     Placement placement;
     placement.topology = topology;
     placement.replicated = S::replicated;
@@ -114,21 +121,24 @@ template <ShardingPolicy S>
         const int index = static_cast<int>(placement.tables.size());
         TablePlacement table{
             .table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shape = {}, .shards = {}};
-        const int shards = S::shards(topology, config.dim);
-        table.shape = {.rows = config.rows, .dim = config.dim, .shards = shards, .index = index};
+        const int shards = S::shards(where, config.dim);
+        const int tower = in_towers ? towers[static_cast<std::size_t>(t)] : 0;
+        const int number = placed[static_cast<std::size_t>(tower)]++;
+        table.shape = {.rows = config.rows, .dim = config.dim, .shards = shards, .index = number};
         int columns_so_far = 0;
         for (int s = 0; s < shards; ++s) {
             const ShardPlacement shard{.rows = S::rows(s, table.shape),
                                        .columns = S::columns(s, table.shape),
-                                       .owner = S::owner(topology, 0, index, s)};
+                                       .owner = tower * where.ranks() + S::owner(where, 0, number, s)};
             if (shard.rows > std::numeric_limits<LocalRow>::max())
                 throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +
                                std::to_string(shard.rows) +
                                " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
-            if (!S::replicated && (shard.owner < 0 || shard.owner >= topology.ranks()))
+            const int at = shard.owner - tower * where.ranks();
+            if (!S::replicated && (at < 0 || at >= where.ranks()))
                 throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': shard " +
-                               std::to_string(s) + " is on rank " + std::to_string(shard.owner) + " of " +
-                               std::to_string(topology.ranks())};
+                               std::to_string(s) + " is on rank " + std::to_string(at) + " of " +
+                               std::to_string(where.ranks())};
             for (const ShardPlacement& other : table.shards)
                 if (!S::replicated &&
                     (S::splits == Splits::rows ? other.owner >= shard.owner : other.owner == shard.owner))

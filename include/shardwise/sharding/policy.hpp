@@ -36,7 +36,7 @@ struct TableShape {
     std::int64_t rows = 0;
     int dim = 0;
     int shards = 1;
-    int index = 0;  ///< the table's number among those that the policy places
+    int index = 0;  ///< the table's number among those that the policy places (in its tower, where there are some)
 };
 
 /// A sharding policy. Every function is pure, so that all ranks and all readers agree:

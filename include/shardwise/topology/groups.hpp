@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <string>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -15,7 +16,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// A group policy: how many members the group of `me` has, who they are in ascending order, the next hop of a block
 /// that wants to go home to `source` (the member that stands where the source stands in its own group, as far as this
-/// group can tell), the topology of the members alone, and whether they are neighbours in the numbering of ranks.
+/// group can tell), the topology of the members alone, whether they are neighbours in the numbering of ranks, and a
+/// name.
 template <class G>
 concept Group = requires(const Topology& topology, int me, int index, int source) {
     { G::size(topology) } -> std::same_as<int>;
@@ -24,10 +26,12 @@ concept Group = requires(const Topology& topology, int me, int index, int source
     { G::toward(topology, me, source) } -> std::same_as<int>;
     { G::inside(topology) } -> std::same_as<Topology>;
     { G::consecutive } -> std::convertible_to<bool>;
+    { G::name() } -> std::convertible_to<std::string>;
 };
 
 /// All ranks; a block is home in one hop.
 struct World {
+    static std::string name() { return "World"; }
     static constexpr bool consecutive = true;
     static constexpr int size(const Topology& t) noexcept { return t.ranks(); }
     static constexpr int member(const Topology&, int, int index) noexcept { return index; }
@@ -61,6 +65,9 @@ struct RanksOfHosts {
     static_assert(K >= 1, "a tower has at least one host");
     static constexpr int of(const Topology& t) noexcept { return K * t.ranks_per_host; }
 };
+struct RanksOfTower {
+    static constexpr int of(const Topology& t) noexcept { return t.ranks_per_tower(); }
+};
 template <int M>
 struct RanksOfSlice {
     static_assert(M >= 1, "the world is cut into at least one slice");
@@ -69,21 +76,31 @@ struct RanksOfSlice {
 
 }  // namespace detail
 
-/// The ranks of K neighbouring hosts: a tower. K divides the number of hosts.
+/// The ranks of K neighbouring hosts. K divides the number of hosts.
 template <int K>
-struct Hosts : detail::Neighbours<detail::RanksOfHosts<K>> {};
+struct Hosts : detail::Neighbours<detail::RanksOfHosts<K>> {
+    static std::string name() { return K == 1 ? "Host" : "Hosts<" + std::to_string(K) + ">"; }
+};
+/// The ranks of my tower: of as many neighbouring hosts as the topology says.
+struct OneTower : detail::Neighbours<detail::RanksOfTower> {
+    static std::string name() { return "Tower"; }
+};
 /// The ranks of my host.
 using OneHost = Hosts<1>;
 
 /// The ranks of my slice, when the world is cut into M equal ones: all that one replica of a sharded table takes. M
 /// divides the number of hosts, or is a multiple of it that divides the number of ranks.
 template <int M>
-struct Slices : detail::Neighbours<detail::RanksOfSlice<M>> {};
+struct Slices : detail::Neighbours<detail::RanksOfSlice<M>> {
+    static std::string name() { return "Slices<" + std::to_string(M) + ">"; }
+};
 
 /// The ranks with one index inside their G, over all G's. A block goes to the rank of the source's G that has my index.
 template <class G>
 struct PeersOf {
-    static_assert(G::consecutive, "PeersOf<> takes a group of neighbouring ranks: World, Hosts<> or Slices<>");
+    static_assert(G::consecutive,
+                  "PeersOf<> takes a group of neighbouring ranks: World, Hosts<>, OneTower or Slices<>");
+    static std::string name() { return G::name() == "Host" ? "Peers" : "PeersOf<" + G::name() + ">"; }
     static constexpr bool consecutive = false;
     static constexpr int size(const Topology& t) noexcept { return t.ranks() / G::size(t); }
     static constexpr int member(const Topology& t, int me, int index) noexcept {
@@ -109,6 +126,7 @@ using Replicas = PeersOf<Slices<M>>;
 /// my tower.
 template <class G, class H>
 struct Within {
+    static std::string name() { return "Within<" + G::name() + ", " + H::name() + ">"; }
     static constexpr bool consecutive = G::consecutive && H::consecutive;
     static constexpr int size(const Topology& t) noexcept { return G::size(H::inside(t)); }
     static constexpr int member(const Topology& t, int me, int index) noexcept {

@@ -20,7 +20,10 @@ enum class Tier : std::uint8_t { self, host, cross_host };
 struct Topology {
     int hosts = 1;
     int ranks_per_host = 1;
+    int hosts_per_tower = 1;  ///< neighbouring hosts that hold tables together (see OneTower); divides the hosts
 
+    [[nodiscard]] constexpr int towers() const noexcept { return hosts / hosts_per_tower; }
+    [[nodiscard]] constexpr int ranks_per_tower() const noexcept { return hosts_per_tower * ranks_per_host; }
     [[nodiscard]] constexpr int ranks() const noexcept { return hosts * ranks_per_host; }
     [[nodiscard]] constexpr int host_of(int rank) const noexcept { return rank / ranks_per_host; }
     [[nodiscard]] constexpr int local_of(int rank) const noexcept { return rank % ranks_per_host; }

@@ -1,0 +1,82 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// Which features live together: towers of neighbouring hosts (Disaggregated Multi-Tower, section 3).
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The names of the features of each tower; a tower may have none. All features of a table are in one tower.
+using Towers = std::vector<std::vector<std::string>>;
+
+/// Table t, with its features, in tower t % count: the assignment that knows nothing of the features.
+[[nodiscard]] inline Towers deal_tables(const std::vector<TableConfig>& tables, int count) {
+    Towers towers(static_cast<std::size_t>(count));
+    for (std::size_t t = 0; t < tables.size(); ++t)
+        for (const std::string& feature : features_of(tables[t]))
+            towers[t % towers.size()].push_back(feature);
+    return towers;
+}
+
+/// The topology with as many towers as there are. \throws BadInput when there are none, or they do not divide the hosts
+[[nodiscard]] inline Topology with_towers(Topology topology, const Towers& towers) {
+    const auto count = static_cast<int>(towers.size());
+    if (count < 1) throw BadInput{"0 towers: give at least one"};
+    if (topology.hosts % count != 0)
+        throw BadInput{std::to_string(count) + " towers do not divide " + std::to_string(topology.hosts) +
+                       " hosts: each tower has equally many hosts"};
+    topology.hosts_per_tower = topology.hosts / count;
+    return topology;
+}
+
+/// (table): the number of its tower.
+/// \throws BadInput when a tower names an unknown feature, a feature is in no tower or in two, or the features of a
+/// table are not together
+[[nodiscard]] inline std::vector<int> tower_of_tables(const std::vector<TableConfig>& tables, const Towers& towers) {
+    std::vector<std::string> known;
+    for (const TableConfig& table : tables)
+        for (const std::string& feature : features_of(table))
+            known.push_back(feature);
+    const auto tower_of = [&](const std::string& feature) {
+        int found = -1;
+        for (std::size_t t = 0; t < towers.size(); ++t)
+            for (const std::string& name : towers[t]) {
+                if (name != feature) continue;
+                if (found >= 0)
+                    throw BadInput{"feature '" + feature + "' is in tower " + std::to_string(found) +
+                                   " and again in tower " + std::to_string(t) + ": name it once"};
+                found = static_cast<int>(t);
+            }
+        if (found < 0) throw BadInput{"feature '" + feature + "' is in no tower: name every feature once"};
+        return found;
+    };
+    for (std::size_t t = 0; t < towers.size(); ++t)
+        for (const std::string& name : towers[t])
+            if (std::find(known.begin(), known.end(), name) == known.end())
+                throw BadInput{"tower " + std::to_string(t) + " names feature '" + name + "', which no table has"};
+    std::vector<int> numbers;
+    for (const TableConfig& table : tables) {
+        const std::vector<std::string> features = features_of(table);
+        const int tower = tower_of(features.front());
+        for (const std::string& feature : features)
+            if (tower_of(feature) != tower)
+                throw BadInput{"features '" + features.front() + "' and '" + feature + "' look up in table '" +
+                               table.name + "' and are in towers " + std::to_string(tower) + " and " +
+                               std::to_string(tower_of(feature)) + ": put the features of a table into one tower"};
+        numbers.push_back(tower);
+    }
+    return numbers;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

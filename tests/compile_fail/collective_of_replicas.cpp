@@ -1,0 +1,24 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: no vector travels where all rows are replicated: use Collective<Flat>
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/sharding/dp.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Collective<sw::Flat>>;
+#else
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Collective<sw::Hierarchical>>;
+#endif
+
+int main() {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "a", .rows = 4, .dim = 2}}};
+        static_cast<void>(layer.forward(sw::JaggedView<std::int64_t>{}));
+        layer.backward({});
+    });
+}
