@@ -9,6 +9,17 @@
 
 namespace train_dlrm {
 
+namespace {
+
+/// The towers that the command line asks for; none: as the layer has it.
+sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
+    if (o.towers == 0) return {};
+    static_cast<void>(sw::with_towers(topology, o.towers));
+    return sw::deal_tables(tables_of(o), o.towers);
+}
+
+}  // namespace
+
 sw::DlrmConfig Model::dense_config(const Options& o) {
     return {.dense_features = dense_features,
             .dimension = o.dim,
@@ -37,7 +48,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
       embedding_{make_embedding(o.policies, comm, tables_of(o),
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
-                                 .towers = o.towers == 0 ? sw::Towers{} : sw::deal_tables(tables_of(o), o.towers),
+                                 .towers = towers_of(o, comm.topology()),
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()})} {}
 

@@ -11,7 +11,7 @@ namespace sw = shardwise;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Collective<sw::Flat>>;
 #else
-using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Collective<sw::Hierarchical>>;
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::DP>, sw::Collective<sw::TwoStage>>;
 #endif
 
 int main() {

@@ -165,7 +165,7 @@ class LayerWithPlan final : public sw::LayerBase {
     }
 };
 template <class P>
-using LineOver = sw::Plan<sw::Split<sw::Table, sw::Sum>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, sw::Sum>>,
+using LineOver = sw::Plan<sw::Split<sw::Table, sw::Sum>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, false>>,
                           sw::Parameters<sw::RowwiseAdagrad<>, sw::Tree, sw::NoRowNorms>, sw::Lookup<sw::Sum>,
                           sw::ExchangeVectors<sw::OneTower, sw::Fp32, sw::Fp32>,
                           sw::ExchangeVectors<P, sw::Fp32, sw::Fp32>, sw::Join<sw::Table, sw::Sum>>;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -48,15 +50,18 @@ const std::vector<Spoilt>& all_spoilt() {
     return all;
 }
 
-class Errors : public testing::TestWithParam<std::string> {
+/// A sharding and a collective.
+using Kind = std::pair<std::string, std::string>;
+
+class Errors : public testing::TestWithParam<Kind> {
   protected:
     static const Composition& composition() {
         static const std::vector<Composition> all = all_compositions();
         for (const Composition& c : all)
-            if (c.sharding == GetParam() && c.pooling == "sum" && c.optimizer == "adagrad" && c.order == "tree" &&
-                c.backward_wire == "fp32")
+            if (Kind{c.sharding, c.collective} == GetParam() && c.pooling == "sum" && c.order == "tree" &&
+                c.optimizer == (c.collective == "flat" ? "adagrad" : "rowwise_adagrad") && c.backward_wire == "fp32")
                 return c;
-        throw std::runtime_error{"no composition for " + GetParam()};
+        throw std::runtime_error{"no composition for " + GetParam().first + ", " + GetParam().second};
     }
     /// Two tables of 30 rows; batches of 4 samples with 2 ids in each bag.
     static Scenario scenario(const Spoilt& spoilt, int ranks) {
@@ -67,10 +72,10 @@ class Errors : public testing::TestWithParam<std::string> {
                                 .rows = 30,
                                 .dim = 5,
                                 .features = {name},
-                                .sharding = GetParam() != "mixed" ? GetParam()
-                                            : t == 0              ? "dp"
-                                            : t == 1              ? "table"
-                                                                  : "row"});
+                                .sharding = GetParam().first != "mixed" ? GetParam().first
+                                            : t == 0                    ? "dp"
+                                            : t == 1                    ? "table"
+                                                                        : "row"});
             s.table_of.push_back(t);
             s.width += 5;
         }
@@ -162,16 +167,17 @@ TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
     });
 }
 
-/// The shardings that this build has.
-std::vector<std::string> shardings() {
-    std::vector<std::string> all;
+/// The shardings and collectives that this build has.
+std::vector<Kind> kinds() {
+    std::set<Kind> all;
     for (const Composition& c : all_compositions())
-        if (all.empty() || all.back() != c.sharding) all.push_back(c.sharding);
-    return all;
+        if (c.pooling == "sum") all.emplace(c.sharding, c.collective);
+    return {all.begin(), all.end()};
 }
 
-INSTANTIATE_TEST_SUITE_P(Shardings, Errors, testing::ValuesIn(shardings()),
-                         [](const testing::TestParamInfo<std::string>& sharding) { return sharding.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds, Errors, testing::ValuesIn(kinds()), [](const testing::TestParamInfo<Kind>& kind) {
+    return kind.param.first + "_" + kind.param.second;
+});
 
 TEST(Errors, TablesThatMakeNoSense) {
     sw::ThreadWorld world{sw::Topology{1, 2}};

@@ -161,7 +161,7 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
             composition.collective == "hierarchical" ? std::vector<int>{} : std::vector<int>{0, 0};
         std::vector<int> towers = none;
         for (int some = 1; some <= c.topology.hosts; ++some)
-            if (c.topology.hosts % some == 0) towers.push_back(some);
+            if (c.topology.hosts % some == 0 && composition.sharding != "dp") towers.push_back(some);
         c.towers = towers[(turn / 2) % towers.size()];
         cases.push_back(c);
     }

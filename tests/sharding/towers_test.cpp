@@ -39,6 +39,15 @@ TEST(Towers, NumbersTheTowersOfTables) {
     EXPECT_EQ(sw::deal_tables(tables(), 3), (sw::Towers{{"a", "d"}, {"b1", "b2"}, {"c"}}));
 }
 
+TEST(Towers, AreDealtForEachPolicyByItself) {
+    std::vector<sw::TableConfig> mixed;
+    for (int t = 0; t < 6; ++t)
+        mixed.push_back(
+            {.name = "t" + std::to_string(t), .rows = 1, .dim = 1, .sharding = t % 2 == 0 ? "dp" : "table"});
+    EXPECT_EQ(sw::deal_tables(mixed, 2), (sw::Towers{{"t0", "t1", "t4", "t5"}, {"t2", "t3"}}));
+    EXPECT_THROW(static_cast<void>(sw::deal_tables(mixed, 0)), sw::BadInput);
+}
+
 TEST(Towers, SaysWhatIsWrong) {
     EXPECT_EQ(error_of({{"a", "b1", "b2", "c"}}), "feature 'd' is in no tower: name every feature once");
     EXPECT_EQ(error_of({{"a", "b1", "b2", "c"}, {"d", "e"}}), "tower 1 names feature 'e', which no table has");
@@ -53,11 +62,11 @@ TEST(Towers, SaysWhatIsWrong) {
 
 TEST(Towers, DivideTheHosts) {
     const sw::Topology six{.hosts = 6, .ranks_per_host = 2};
-    EXPECT_EQ(sw::with_towers(six, sw::Towers(3)).hosts_per_tower, 2);
-    EXPECT_EQ(sw::with_towers(six, sw::Towers(3)).towers(), 3);
-    EXPECT_THROW(static_cast<void>(sw::with_towers(six, sw::Towers(4))), sw::BadInput);
-    EXPECT_THROW(static_cast<void>(sw::with_towers(six, sw::Towers(12))), sw::BadInput);
-    EXPECT_THROW(static_cast<void>(sw::with_towers(six, {})), sw::BadInput);
+    EXPECT_EQ(sw::with_towers(six, 3).hosts_per_tower, 2);
+    EXPECT_EQ(sw::with_towers(six, 3).towers(), 3);
+    EXPECT_THROW(static_cast<void>(sw::with_towers(six, 4)), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::with_towers(six, 12)), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::with_towers(six, 0)), sw::BadInput);
 }
 
 /// A table's shards are on the ranks of its tower, and lie there as on a world of that tower alone.

@@ -14,6 +14,7 @@
 #include "shardwise/comm/thread_communicator.hpp"
 #include "shardwise/comm/thread_state.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -25,7 +26,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 class ThreadWorld {
   public:
     explicit ThreadWorld(Topology topology) : ThreadWorld{ThreadWorldOptions{.topology = topology}} {}
-    /// \throws BadInput for a topology without hosts or ranks
+    /// \throws BadInput for a topology without hosts or ranks, or towers that do not divide the hosts
     explicit ThreadWorld(const ThreadWorldOptions& options) : state_{checked(options)} {}
 
     [[nodiscard]] Topology topology() const noexcept { return state_.options.topology; }
@@ -87,7 +88,11 @@ class ThreadWorld {
 
   private:
     static const ThreadWorldOptions& checked(const ThreadWorldOptions& options) {
-        static_cast<void>(Topology::of(options.topology.ranks(), options.topology.hosts));
+        const Topology& topology = options.topology;
+        static_cast<void>(Topology::of(topology.ranks(), topology.hosts));
+        if (topology.hosts_per_tower < 1 || topology.hosts % topology.hosts_per_tower != 0)
+            throw BadInput{"towers of " + std::to_string(topology.hosts_per_tower) + " hosts, of " +
+                           std::to_string(topology.hosts) + ": give a number that divides the hosts"};
         return options;
     }
 

@@ -74,7 +74,8 @@ class TrafficMatrix {
             cells_[i] += other.cells_[i];
         return *this;
     }
-    friend bool operator==(const TrafficMatrix&, const TrafficMatrix&) = default;
+    /// Cell by cell.
+    friend bool operator==(const TrafficMatrix& a, const TrafficMatrix& b) { return a.cells_ == b.cells_; }
 
   private:
     [[nodiscard]] std::size_t index(int from, int to) const {

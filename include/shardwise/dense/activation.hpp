@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
@@ -48,6 +49,17 @@ void activate(MatrixView<float> y, const float* bias) {
         for (std::int64_t j = 0; j < y.columns(); ++j)
             row[j] = Activation::value(row[j] + bias[j]);
     }
+}
+
+/// y = Activation(y). Not collective; one pass over y. \param y  (samples, n)
+template <class Activation>
+void activate(MatrixView<float> y) {
+    if constexpr (!std::is_same_v<Activation, Identity>)
+        for (std::int64_t i = 0; i < y.rows(); ++i) {
+            float* row = y.row(i);
+            for (std::int64_t j = 0; j < y.columns(); ++j)
+                row[j] = Activation::value(row[j]);
+        }
 }
 
 /// The gradient with respect to z, given the output y and the gradient with respect to y; `to` may be `gradient`.

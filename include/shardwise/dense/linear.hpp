@@ -24,26 +24,33 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// Holds no activations and never allocates: the caller brings x, y and their gradients.
 class Linear {
   public:
+    enum class Bias : std::uint8_t { one_an_output, none };
+
     /// Reserves `<name>.weight` (outputs, inputs) and `<name>.bias` (1, outputs) in `set`, which outlives this layer.
     /// \throws BadInput when a size is not positive or a name is taken
-    Linear(ParameterSet& set, const std::string& name, std::int64_t inputs, std::int64_t outputs)
-        : weight_{&set.reserve(name + ".weight", outputs, inputs)}, bias_{&set.reserve(name + ".bias", 1, outputs)} {}
+    Linear(ParameterSet& set, const std::string& name, std::int64_t inputs, std::int64_t outputs,
+           Bias bias = Bias::one_an_output)
+        : weight_{&set.reserve(name + ".weight", outputs, inputs)},
+          bias_{bias == Bias::none ? nullptr : &set.reserve(name + ".bias", 1, outputs)} {}
 
     [[nodiscard]] std::int64_t inputs() const noexcept { return weight_->columns; }
     [[nodiscard]] std::int64_t outputs() const noexcept { return weight_->rows; }
     [[nodiscard]] const Parameter& weight() const noexcept { return *weight_; }
-    [[nodiscard]] const Parameter& bias() const noexcept { return *bias_; }
+    /// Null without one.
+    [[nodiscard]] const Parameter* bias() const noexcept { return bias_; }
 
     /// Initial values: uniform with mean 0 and the variances of the reference DLRM's normal distributions,
     /// 2 / (inputs + outputs) for the weight and 1 / outputs for the bias. A function of seed and parameter indices.
     void initialize(std::uint64_t seed) const {
-        const auto variance = [](std::int64_t over, std::int64_t under) {
-            return static_cast<double>(over) / static_cast<double>(under);
-        };
-        fill_uniform(weight_->values(), uniform_bound(variance(2, inputs() + outputs())), seed,
+        initialize_weight(seed);
+        if (bias_ != nullptr)
+            fill_uniform(bias_->values(), uniform_bound(1.0 / static_cast<double>(outputs())), seed,
+                         static_cast<std::uint64_t>(bias_->index));
+    }
+    /// The same for the weight alone; the bias stays as it is, zero at first.
+    void initialize_weight(std::uint64_t seed) const {
+        fill_uniform(weight_->values(), uniform_bound(2.0 / static_cast<double>(inputs() + outputs())), seed,
                      static_cast<std::uint64_t>(weight_->index));
-        fill_uniform(bias_->values(), uniform_bound(variance(1, outputs())), seed,
-                     static_cast<std::uint64_t>(bias_->index));
     }
 
     /// y = Activation(x W^T + b). Not collective; 2 * samples * inputs * outputs flops.
@@ -56,7 +63,10 @@ class Linear {
         } else {
             gemm_nt(x, weight_->value, y);
         }
-        activate<Activation>(y, bias_->value.data());
+        if (bias_ != nullptr)
+            activate<Activation>(y, bias_->value.data());
+        else
+            activate<Activation>(y);
     }
 
     /// Overwrites the gradients of weight and bias, given the gradient with respect to z = x W^T + b.
@@ -66,10 +76,10 @@ class Linear {
     void backward(MatrixView<const float> x, MatrixView<const float> dz, WideProducts* wide = nullptr) const {
         if (wide != nullptr) {
             wide->tn(dz, x, weight_->wide_gradient);
-            sum_samples(dz, bias_->wide_gradient.data());
+            if (bias_ != nullptr) sum_samples(dz, bias_->wide_gradient.data());
         } else {
             gemm_tn(dz, x, weight_->gradient);
-            sum_samples(dz, bias_->gradient.data());
+            if (bias_ != nullptr) sum_samples(dz, bias_->gradient.data());
         }
     }
 

@@ -44,11 +44,6 @@ struct EmbeddingCost {
     std::vector<Blocks> way;  ///< where they were before each step that moved them: the adjoints take the last
 
     [[nodiscard]] const Topology& topology() const noexcept { return placement->topology; }
-    /// The rank that looks up a block.
-    [[nodiscard]] int owner(const Head& head) const {
-        return placement->replicated ? head.source
-                                     : placement->shard({.feature = head.feature, .shard = head.shard}).owner;
-    }
     [[nodiscard]] int ranks() const noexcept { return placement->topology.ranks(); }
     /// Calls use(key, table, ShardPlacement) for every shard on `rank`, in the store's order; the shard's touched rows
     /// are touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.

@@ -13,6 +13,7 @@
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/relays.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/topology/groups.hpp"
 
@@ -21,33 +22,6 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Vectors go straight home.
-struct NoRelays {
-    static constexpr bool any = false;
-    static constexpr bool counts = false;
-};
-/// Vectors go to the member of G in which the owner of the rows is that has the source's index, and from there home.
-template <Group G, class Pooling>
-struct RelaysIn {
-    static constexpr bool any = true;
-    static constexpr bool counts = !Pooling::pooled;  ///< relays cannot know how many vectors there are
-    using group = G;
-    /// Calls use(BlockPlace) for the blocks whose vectors `relay` passes on.
-    template <class Use>
-    static void for_blocks(const Placement& placement, int relay, Use use) {
-        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f)
-            for (int s = 0; s < static_cast<int>(placement.table_of(f).shards.size()); ++s) {
-                const BlockPlace place{.feature = f, .shard = s};
-                const int owner = placement.shard(place).owner;
-                if (G::member(placement.topology, relay, 0) == G::member(placement.topology, owner, 0)) use(place);
-            }
-    }
-    /// Whether `relay` passes on vectors to `source`.
-    static bool relays(const Topology& topology, int relay, int source) {
-        return G::toward(topology, relay, source) == relay;
-    }
-};
-
 /// One message a peer: the number of samples, 8 bytes a block of the peer's (feature, shard) pairs with its count, then
 /// lengths (4 bytes a sample; absent where every bag has one id or none has any), rows (4 bytes an id) and weights (4
 /// bytes an id, where the batch has some). Blocks of one's own rows stay where they are. To a relay of sequences, 8
@@ -55,7 +29,7 @@ struct RelaysIn {
 template <class Relays = NoRelays>
 struct ExchangeIds {
     template <class Form>
-    using Out = std::enable_if_t<std::is_same_v<Form, ShardIds>, OwnedIds<false>>;
+    using Out = std::enable_if_t<std::is_same_v<Form, ShardIds>, OwnedIds<false, Relays>>;
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<ExchangeIds>;
     using Crosses = World;

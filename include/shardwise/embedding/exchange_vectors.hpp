@@ -20,6 +20,7 @@
 #include "shardwise/embedding/cost.hpp"
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/relays.hpp"
 #include "shardwise/embedding/route.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/program.hpp"
@@ -231,12 +232,9 @@ struct ExchangeGradients {
 /// they are (looked up and rounded, where the wire rounds).
 template <Group G, class Forward, class Backward>
 struct ExchangeVectors {
-    static constexpr bool from_relays = !G::consecutive;
     static constexpr bool to_relays = G::consecutive && !std::is_same_v<G, World>;
-    using From = std::conditional_t<from_relays, RelayedVectors, OwnedVectors>;
     template <class Form>
-    using Out =
-        std::enable_if_t<std::is_same_v<Form, From>, std::conditional_t<to_relays, RelayedVectors, HomeVectors>>;
+    using Out = typename AfterHop<G, Form>::type;
     using Adjoint = Plan<ExchangeGradients<ExchangeVectors, Backward>>;
     using Uses = boost::mp11::mp_list<ExchangeVectors>;
     using Crosses = G;

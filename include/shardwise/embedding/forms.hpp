@@ -14,25 +14,29 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct Bags {};
 /// Ids by (feature, shard), still where the samples are.
 struct ShardIds {};
-/// Ids where their rows are; `Home` when that is also where the samples are.
-template <bool Home>
+/// Ids where their rows are; `Home` when that is also where the samples are. `Relays` says how vectors go home.
+template <bool Home, class Relays>
 struct OwnedIds {};
 /// Vectors by (source, feature, shard), where the rows are.
+template <class Relays>
 struct OwnedVectors {};
-/// Vectors by (source, feature, shard), on a rank between the rows and the samples.
+/// Vectors by (source, feature, shard), on a rank of G between the rows and the samples.
+template <class G>
 struct RelayedVectors {};
 /// Vectors by (feature, shard), where the samples are.
 struct HomeVectors {};
-/// What a lookup makes of ids; nothing where they are not with their rows.
-template <class Form>
+/// What a lookup makes of ids; nothing where they are not with their rows, or where relays would not know how many
+/// vectors there are.
+template <class Form, bool Pooled>
 struct LookedUp {};
-template <>
-struct LookedUp<OwnedIds<true>> {
+template <class Relays, bool Pooled>
+struct LookedUp<OwnedIds<true, Relays>, Pooled> {
     using type = HomeVectors;
 };
-template <>
-struct LookedUp<OwnedIds<false>> {
-    using type = OwnedVectors;
+template <class Relays, bool Pooled>
+    requires(!Relays::any || Relays::counts == !Pooled)
+struct LookedUp<OwnedIds<false, Relays>, Pooled> {
+    using type = OwnedVectors<Relays>;
 };
 /// One result a feature.
 struct Outputs {};

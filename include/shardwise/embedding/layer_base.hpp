@@ -65,7 +65,7 @@ struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
     /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with
-    /// Collective<Hierarchical> one tower a host, and table t in tower t % hosts.
+    /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says.
     Towers towers = {};
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
@@ -241,14 +241,18 @@ class LayerBase {
             options_.memory = own_memory_.get();
         }
         name_features();
-        if (traits_.hierarchical && options_.towers.empty()) options_.towers = deal_tables(tables_, topology_.hosts);
+        if (traits_.hierarchical && options_.towers.empty()) options_.towers = deal_tables(tables_, topology_.towers());
         std::vector<int> towers;
         if (!options_.towers.empty()) {
-            topology_ = with_towers(topology_, options_.towers);
+            topology_ = with_towers(topology_, static_cast<int>(options_.towers.size()));
             towers = tower_of_tables(tables_, options_.towers);
         }
         for (const ShardingMaps& maps : traits_.shardings)
             placements_.push_back(maps.place(topology_, tables_, tables_of(maps.name), towers));
+        if (!towers.empty() && std::all_of(placements_.begin(), placements_.end(),
+                                           [](const Placement& placement) { return placement.replicated; }))
+            throw BadInput{
+                "towers for a layer whose tables are all on every rank: they place nothing; leave them away"};
         make_stores();
         take_digest();
     }

@@ -184,7 +184,7 @@ struct GroupRows {
 template <class Pooling>
 struct Lookup {
     template <class Form>
-    using Out = typename LookedUp<Form>::type;
+    using Out = typename LookedUp<Form, Pooling::pooled>::type;
     using Adjoint = Plan<GroupRows<Pooling>>;
     using Uses = boost::mp11::mp_list<>;
     static constexpr bool reads_state = true;

@@ -117,7 +117,7 @@ struct LayerPolicies {
     static_assert(knows_device, "Device<> takes Host or Cuda");
     static_assert(knows_collective, "Collective<> takes Flat, TwoStage or Hierarchical");
     static_assert(
-        !std::is_same_v<collective, TwoStage> || any_partial_sums,
+        !std::is_same_v<collective, TwoStage> || any_partial_sums || all_replicated,
         "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that "
         "splits rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>");
     static_assert(std::is_same_v<collective, Flat> || !all_replicated,
@@ -150,13 +150,13 @@ template <class G, class P, bool PartialSums>
 struct WayOverRelays {
     template <class H>
     using Hop = ExchangeVectors<H, typename P::wire::forward, typename P::wire::backward>;
-    using ids = ExchangeIds<RelaysIn<G, typename P::pooling>>;
+    using ids = ExchangeIds<RelaysIn<G, !P::pooling::pooled>>;
     using type =
         std::conditional_t<PartialSums, Plan<Hop<G>, SumShards<G>, Hop<PeersOf<G>>>, Plan<Hop<G>, Hop<PeersOf<G>>>>;
     using norms_in = G;
 };
 template <class P, class S>
-inline constexpr bool has_partial_sums = S::splits == Splits::rows&& P::pooling::pooled;
+inline constexpr bool has_partial_sums = (S::splits == Splits::rows) && P::pooling::pooled;
 template <class P, class S>
 struct WayHome<Hierarchical, P, S> : WayOverRelays<OneTower, P, has_partial_sums<P, S>> {};
 template <class P, class S>

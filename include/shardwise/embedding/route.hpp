@@ -34,7 +34,6 @@ class Route {
         const std::size_t first = first_[static_cast<std::size_t>(rank)];
         return {blocks_.data() + first, first_[static_cast<std::size_t>(rank) + 1] - first};
     }
-    [[nodiscard]] std::size_t size() const noexcept { return blocks_.size(); }
 
   private:
     std::vector<std::size_t> first_;  // (rank + 1)

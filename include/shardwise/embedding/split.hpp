@@ -17,6 +17,7 @@
 #include "shardwise/embedding/forms.hpp"
 #include "shardwise/embedding/lanes.hpp"
 #include "shardwise/embedding/pooling.hpp"
+#include "shardwise/embedding/relays.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/policy.hpp"
 
@@ -31,8 +32,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 template <ShardingPolicy S, class Pooling>
 struct Split {
     template <class Form>
-    using Out =
-        std::enable_if_t<std::is_same_v<Form, Bags>, std::conditional_t<S::replicated, OwnedIds<true>, ShardIds>>;
+    using Out = std::enable_if_t<std::is_same_v<Form, Bags>,
+                                 std::conditional_t<S::replicated, OwnedIds<true, NoRelays>, ShardIds>>;
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<Split>;
     static constexpr bool reads_state = false;

@@ -146,7 +146,7 @@ struct ShareGradients {
 template <Group G>
 struct SumShards {
     template <class Form>
-    using Out = std::enable_if_t<std::is_same_v<Form, RelayedVectors>, RelayedVectors>;
+    using Out = std::enable_if_t<std::is_same_v<Form, RelayedVectors<G>>, Form>;
     using Adjoint = Plan<ShareGradients<SumShards>>;
     using Uses = boost::mp11::mp_list<SumShards>;
     static constexpr bool reads_state = true;

@@ -34,6 +34,7 @@ class FlightCore {
     FlightCore(const Program& program, void* const* parts, CommunicatorRef comm, const Topology& topology,
                std::pmr::memory_resource& memory)
         : program_{&program}, agreements_{agreements(program, topology)}, parts_{parts}, comm_{comm}, memory_{&memory} {
+        SHARDWISE_ASSERT(topology.ranks() == comm.size());
         env_.rank = comm.rank();
         env_.topology = topology;
         const auto ranks = static_cast<std::size_t>(comm.size());

@@ -88,9 +88,9 @@ struct Placement {
 }
 
 /// Places the tables numbered `chosen` by policy S. Pure; the same on all ranks.
-/// \param towers  (table of the layer): the tower in which the table is placed, as the policy places it on a topology
-/// of
-///                that tower's ranks alone; empty: all tables are placed on all ranks
+/// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology of
+/// that
+///                tower's ranks alone; empty: all tables are placed on all ranks
 /// \throws BadInput for a table without rows or columns, a shard of more than 2^32 - 1 rows, or a policy that gives a
 /// rank two shards of a table or numbers shards of rows in another order than their owners
 template <ShardingPolicy S>
@@ -98,7 +98,7 @@ template <ShardingPolicy S>
                                      const std::vector<int>& chosen, const std::vector<int>& towers = {}) {
     const bool in_towers = !towers.empty() && !S::replicated;
     const Topology where = in_towers ? OneTower::inside(topology) : topology;
-    std::vector<int> placed(static_cast<std::size_t>(topology.towers()), 0);  // (tower): tables so far
+    std::vector<int> placed(static_cast<std::size_t>(in_towers ? topology.towers() : 1), 0);  // (tower): tables so far
     Placement placement;
     placement.topology = topology;
     placement.replicated = S::replicated;

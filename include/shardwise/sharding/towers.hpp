@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,23 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The names of the features of each tower; a tower may have none. All features of a table are in one tower.
 using Towers = std::vector<std::vector<std::string>>;
 
-/// Table t, with its features, in tower t % count: the assignment that knows nothing of the features.
+/// The t-th table, with its features, in tower t % count: the assignment that knows nothing of the features. In a Mixed
+/// layer the tables of each policy are dealt by themselves. \throws BadInput when count is not positive
 [[nodiscard]] inline Towers deal_tables(const std::vector<TableConfig>& tables, int count) {
+    if (count < 1) throw BadInput{std::to_string(count) + " towers: give at least one"};
     Towers towers(static_cast<std::size_t>(count));
-    for (std::size_t t = 0; t < tables.size(); ++t)
-        for (const std::string& feature : features_of(tables[t]))
-            towers[t % towers.size()].push_back(feature);
+    std::map<std::string, std::size_t> dealt;  // (policy)
+    for (const TableConfig& table : tables) {
+        auto& tower = towers[dealt[table.sharding]++ % towers.size()];
+        for (const std::string& feature : features_of(table))
+            tower.push_back(feature);
+    }
     return towers;
 }
 
-/// The topology with as many towers as there are. \throws BadInput when there are none, or they do not divide the hosts
-[[nodiscard]] inline Topology with_towers(Topology topology, const Towers& towers) {
-    const auto count = static_cast<int>(towers.size());
-    if (count < 1) throw BadInput{"0 towers: give at least one"};
+/// The topology with `count` towers. \throws BadInput when count is not positive, or does not divide the hosts
+[[nodiscard]] inline Topology with_towers(Topology topology, int count) {
+    if (count < 1) throw BadInput{std::to_string(count) + " towers: give at least one"};
     if (topology.hosts % count != 0)
         throw BadInput{std::to_string(count) + " towers do not divide " + std::to_string(topology.hosts) +
                        " hosts: each tower has equally many hosts"};

@@ -98,6 +98,7 @@ struct Slices : detail::Neighbours<detail::RanksOfSlice<M>> {
 /// The ranks with one index inside their G, over all G's. A block goes to the rank of the source's G that has my index.
 template <class G>
 struct PeersOf {
+    using across = G;  ///< whose members met before
     static_assert(G::consecutive,
                   "PeersOf<> takes a group of neighbouring ranks: World, Hosts<>, OneTower or Slices<>");
     static std::string name() { return G::name() == "Host" ? "Peers" : "PeersOf<" + G::name() + ">"; }

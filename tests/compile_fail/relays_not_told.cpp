@@ -1,0 +1,25 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// Relays of sequences that nobody tells how many vectors there are.
+// EXPECT: this step cannot follow the one before it: it does not take lanes of this form
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<shardwise:: OwnedIds<false
+#include "shardwise/embedding/plans.hpp"
+#include "shardwise/sharding/col.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+constexpr bool told = true;
+#else
+constexpr bool told = false;
+#endif
+template <class G>
+using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32>;
+using Line =
+    sw::Plan<sw::Split<sw::Col, sw::None>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<sw::None>,
+             Hop<sw::OneTower>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Col, sw::None>>;
+
+int main() {
+    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+}

@@ -1,0 +1,24 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A sum of the wrong level: parts that met in a tower are summed by host.
+// EXPECT: this step cannot follow the one before it: it does not take lanes of this form
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeVectors<shardwise:: SumShards<shardwise:: RelayedVectors<shardwise::
+#include "shardwise/embedding/plans.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+using Met = sw::OneTower;
+#else
+using Met = sw::OneHost;
+#endif
+template <class G>
+using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32>;
+using Line =
+    sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, false>>, sw::Lookup<sw::Sum>,
+             Hop<sw::OneTower>, sw::SumShards<Met>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Row, sw::Sum>>;
+
+int main() {
+    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+}
