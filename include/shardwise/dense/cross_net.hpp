@@ -36,10 +36,13 @@ struct CrossNetConfig {
 class CrossNet {
   public:
     /// Reserves `<name>.<layer>.u.weight` (width, rank), `.u.bias` and `.v.weight` (rank, width) for each layer in
-    /// `set`, which outlives this; without a rank `<name>.<layer>.w.weight` (width, width) and `.w.bias`. \param work
-    /// where outputs and gradients of the layers live; a MemoryAccount's `work()` \param precision  wide: products are
-    /// summed in double, and backward overwrites the set's wide gradients \throws BadInput when the width or the number
-    /// of layers is not positive, or the rank negative
+    /// `set`, which outlives this; without a rank `<name>.<layer>.w.weight` (width, width) and `.w.bias`.
+    ///
+    /// \param work  where outputs and gradients of the layers live; a MemoryAccount's `work()`
+    ///
+    /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients
+    ///
+    /// \throws BadInput when the width or the number of layers is not positive, or the rank negative
     CrossNet(ParameterSet& set, const std::string& name, const CrossNetConfig& config, std::pmr::memory_resource& work,
              DensePrecision precision = DensePrecision::single)
         : config_{checked(name, config)}, outputs_{work}, lower_{work}, gradient_{work} {

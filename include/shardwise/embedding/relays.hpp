@@ -25,7 +25,6 @@ template <Group G, bool Told>
 struct RelaysIn {
     static constexpr bool any = true;
     static constexpr bool counts = Told;
-    using group = G;
     /// Calls use(BlockPlace) for the blocks whose vectors `relay` passes on.
     template <class Use>
     static void for_blocks(const Placement& placement, int relay, Use use) {
