@@ -30,6 +30,17 @@ void check_name(const char* flag, const std::string& name) {
             fmt::format("{} '{}': there is no such policy; give one of {}", flag, name, fmt::join(names, ", "))};
 }
 
+/// `name` is one of those that this program has over relays.
+template <class List>
+void check_relayed(const Policies& p, const char* flag, const std::string& name) {
+    const auto names = names_of<List>();
+    if (std::find(names.begin(), names.end(), name) == names.end())
+        throw sw::BadInput{
+            fmt::format("{} {} with --collective {}: this program has {} there; use one of them, or "
+                        "--collective flat",
+                        flag, name, p.collective, fmt::join(names, ", "))};
+}
+
 }  // namespace
 
 void check_policies(const Policies& p) {
@@ -49,6 +60,10 @@ void check_policies(const Policies& p) {
             fmt::format("--collective two_stage with --sharding {}: it sums the parts of rows that are split; use "
                         "--sharding row or mixed, or --collective flat",
                         p.sharding)};
+    if (p.collective != "flat") {
+        check_relayed<RelayedOptimizers>(p, "--optimizer", p.optimizer);
+        check_relayed<RelayedOrders>(p, "--order", p.order);
+    }
     if (p.order == "sample" && (p.sharding == "dp" || p.sharding == "mixed"))
         throw sw::BadInput{
             fmt::format("--order sample with --sharding {}: the sum by sample needs every contribution at "
@@ -85,7 +100,8 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
         if (policies.sharding != S::name) return;
         mp::mp_for_each<mp::mp_transform<mp::mp_identity, Collectives>>([&](auto collective) {
             using C = typename decltype(collective)::type;
-            if (policies.collective == C::name) made = make_composition<S, C>(policies, comm, tables, options);
+            if constexpr (goes_with<S, C>)
+                if (policies.collective == C::name) made = make_composition<S, C>(policies, comm, tables, options);
         });
     });
     return made;

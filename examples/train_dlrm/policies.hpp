@@ -32,6 +32,8 @@ using Orders = mp::mp_list<sw::WideTree, sw::Tree, sw::Sample>;
 using Wires = mp::mp_list<sw::Fp32, sw::Bf16>;
 using MixedTables = sw::Mixed<sw::DP, sw::Table, sw::Row>;
 using Collectives = mp::mp_list<sw::Flat, sw::TwoStage, sw::Hierarchical>;
+using RelayedOptimizers = mp::mp_list<sw::Sgd, sw::RowwiseAdagrad<>, sw::Adam>;
+using RelayedOrders = mp::mp_list<sw::WideTree, sw::Tree>;
 using Shardings = mp::mp_list<sw::Row, sw::Col, sw::Table, sw::DP, MixedTables>;
 
 template <class S, class C, class O, class P, class Order, class W>
@@ -61,15 +63,25 @@ inline constexpr bool sends_vectors = !std::is_same_v<S, sw::DP>;
 template <class S>
 inline constexpr bool sends_parts = std::is_same_v<S, sw::Row> || std::is_same_v<S, MixedTables>;
 
+/// Whether what a sharding learns by, and in which order, goes with a collective: over relays this program has the
+/// optimizers and orders that its users train with, since nothing else of either changes how vectors travel.
+template <class C, class O, class Order>
+inline constexpr bool trains_over = std::is_same_v<C, sw::Flat> || (mp::mp_contains<RelayedOptimizers, O>::value &&
+                                                                    mp::mp_contains<RelayedOrders, Order>::value);
+
+/// Whether a sharding goes with a collective.
+template <class S, class C>
+inline constexpr bool goes_with = std::is_same_v<C, sw::Flat> ||
+                                  (std::is_same_v<C, sw::TwoStage> ? sends_parts<S> : sends_vectors<S>);
+
 /// Whether this program has the composition; check_policies says the same in words.
 template <class C>
 struct IsBuilt;
 template <class S, class C, class O, class P, class Order, class W>
 struct IsBuilt<Composition<S, C, O, P, Order, W>> {
     static constexpr bool by_sample = std::is_same_v<Order, sw::Sample>;
-    static constexpr bool collective =
-        std::is_same_v<C, sw::Flat> || (std::is_same_v<C, sw::TwoStage> ? sends_parts<S> : sends_vectors<S>);
-    static constexpr bool value = collective && (!by_sample || (!replicates<S> && W::exact));
+    static constexpr bool value =
+        goes_with<S, C> && trains_over<C, O, Order> && (!by_sample || (!replicates<S> && W::exact));
 };
 
 template <class S, class C>
@@ -77,8 +89,8 @@ using Compositions =
     mp::mp_copy_if<mp::mp_product<Composition, mp::mp_list<S>, mp::mp_list<C>, Optimizers, Poolings, Orders, Wires>,
                    IsBuilt>;
 
-/// The layer with sharding S, collective C and the rest of `policies`; none where it is not built. Each S and C have a
-/// translation unit of their own.
+/// The layer with sharding S, collective C and the rest of `policies`; none where it is not built. Each S and C that go
+/// together have a translation unit of their own.
 template <class S, class C>
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                               const std::vector<sw::TableConfig>& tables,

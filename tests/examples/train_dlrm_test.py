@@ -57,6 +57,8 @@ def bad_usage():
             (["--collective", "ring"], "--collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical"),
             (["--collective", "hierarchical", "--sharding", "dp"], "no vector travels where all rows are replicated"),
             (["--collective", "two_stage", "--sharding", "col"], "use --sharding row or mixed, or --collective flat"),
+            (["--collective", "hierarchical", "--optimizer", "adagrad"], "this program has sgd, rowwise_adagrad, adam there"),
+            (["--collective", "two_stage", "--order", "sample"], "this program has wide_tree, tree there"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", -1], "--towers -1: give at least 0"),
             (["--steps", -1], "--steps -1"),
@@ -181,7 +183,7 @@ def world_sizes():
 def collectives():
     """The same losses to the last bit over relays; between hosts, fewer bytes where relays sum."""
     for sharding, bag in (("row", 3), ("mixed", 3), ("table", 3), ("col", 1)):
-        common = [*SMALL, "--sharding", sharding, "--bag", bag, "--optimizer", "adagrad"]
+        common = [*SMALL, "--sharding", sharding, "--bag", bag, "--optimizer", "adam"]
         flat = report(*common)
         towered = report(*common, "--towers", 2)
         for collective in ("two_stage", "hierarchical"):
