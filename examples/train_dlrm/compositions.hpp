@@ -16,14 +16,21 @@
 
 namespace train_dlrm {
 
-template <class S, class C>
+template <class S, class C, class M>
 std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                 const std::vector<sw::TableConfig>& tables,
-                                                const sw::LayerOptions& options) {
+                                                const sw::LayerOptions& options, const AnyModule::Config& module) {
     std::unique_ptr<sw::LayerBase> made;
-    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S, C>>>([&](auto identity) {
+    Policies named = policies;
+    named.tower = M::name;
+    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S, C, M>>>([&](auto identity) {
         using Named = typename decltype(identity)::type;
-        if (Named::names() == policies) made = std::make_unique<typename Named::Layer>(comm, tables, options);
+        using Layer = typename Named::Layer;
+        if (Named::names() != named) return;
+        if constexpr (Named::has_module)
+            made = std::make_unique<Layer>(comm, tables, options, typename Layer::rule_type{}, module);
+        else
+            made = std::make_unique<Layer>(comm, tables, options);
     });
     return made;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "any_module.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/embedding/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
@@ -26,19 +27,21 @@ struct Policies {
     std::string pooling = "sum";
     std::string order = "wide_tree";
     std::string wire = "fp32";
+    std::string tower = "pass";
 
     friend bool operator==(const Policies&, const Policies&) = default;
 };
 
 /// Checks that every name is one of its axis, and that the policies go together. \throws BadInput with one sentence
 void check_policies(const Policies& policies);
-/// What `--help` says about an axis: sharding, collective, pooling, optimizer, order or wire.
+/// What `--help` says about an axis: sharding, collective, pooling, optimizer, order, wire or tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
 
-/// The embedding layer with these policies.
+/// The embedding layer with these policies. \param module  of its towers, where policies.tower says so
 /// \throws BadInput for a name that there is not, and for policies that do not go together
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                                             const std::vector<sw::TableConfig>& tables,
-                                                            const sw::LayerOptions& options);
+                                                            const sw::LayerOptions& options,
+                                                            const AnyModule::Config& module);
 
 }  // namespace train_dlrm

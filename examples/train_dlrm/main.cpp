@@ -1,87 +1,10 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <optional>
-#include <string>
-
-#include <fmt/format.h>
-
-#include "options.hpp"
-#include "shardwise/comm/thread_world.hpp"
-#include "shardwise/core/error.hpp"
-#include "trainer.hpp"
-#if SHARDWISE_WITH_MPI
-#include "shardwise/comm/mpi.hpp"
-#endif
+#include "program.hpp"
 
 /// \file
-/// Trains DLRM. The same source runs on threads and under mpirun.
-
-namespace {
-
-using namespace train_dlrm;
-
-[[nodiscard]] bool under_mpirun() {
-    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
-}
-
-int run_threads(const Options& o) {
-    sw::ThreadWorld world{sw::ThreadWorldOptions{
-        .topology = sw::Topology::of(o.ranks, o.hosts),
-        .deadline = std::chrono::milliseconds{static_cast<std::int64_t>(1e3 * o.deadline_seconds)}}};
-    world.run([&](sw::ThreadCommunicator& comm) { run(o, comm); });
-    return 0;
-}
-
-#if SHARDWISE_WITH_MPI
-int run_processes(const std::optional<Options>& o, const std::string& wrong) {
-    sw::MpiOptions options;
-    if (o) {
-        options.hosts = o->hosts;
-        options.deadline = std::chrono::milliseconds{static_cast<std::int64_t>(1e3 * o->deadline_seconds)};
-    }
-    return sw::run_mpi(options, [&](sw::MpiCommunicator& comm) {
-        if (!o) throw sw::BadInput{wrong};  // once, for all ranks
-        run(*o, comm);
-    });
-}
-#else
-int run_processes(const std::optional<Options>&, const std::string&) {
-    throw sw::BadInput{
-        "this program was built without MPI: run it without mpirun, or install Open MPI and build again"};
-}
-#endif
-
-int run_program(int argc, char** argv) {
-    std::string text;
-    std::optional<Options> options;
-    try {
-        options = parse_options(argc, argv, text);
-    } catch (const sw::BadInput& error) {
-        if (!under_mpirun()) throw;
-        return run_processes(std::nullopt, error.what());
-    }
-    if (!options) {
-        const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-        if (rank == nullptr || std::string{rank} == "0") fmt::print("{}", text);
-        return 0;
-    }
-    return options->mpi ? run_processes(options, "") : run_threads(*options);
-}
-
-}  // namespace
+/// Trains DLRM.
 
 int main(int argc, char** argv) {
-    try {
-        return run_program(argc, argv);
-    } catch (const sw::Error& error) {
-        std::fprintf(stderr, "train_dlrm: %s\n", error.what());
-        return error.exit_status();
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "train_dlrm: %s\n", error.what());
-        return 3;
-    }
+    return train_dlrm::run_program("train_dlrm", argc, argv);
 }

@@ -60,6 +60,21 @@ void check_policies(const Policies& p) {
             fmt::format("--collective two_stage with --sharding {}: it sums the parts of rows that are split; use "
                         "--sharding row or mixed, or --collective flat",
                         p.sharding)};
+    if (p.tower != "pass" && p.tower != "dot" && p.tower != "cross")
+        throw sw::BadInput{fmt::format("--tower '{}': there is no such policy; give one of pass, dot, cross", p.tower)};
+    if (p.tower != "pass" && p.collective != "hierarchical")
+        throw sw::BadInput{
+            fmt::format("--tower {} with --collective {}: a tower's module works where the vectors of all its "
+                        "features meet; use --collective hierarchical",
+                        p.tower, p.collective)};
+    if (p.tower != "pass" && p.sharding == "mixed")
+        throw sw::BadInput{
+            fmt::format("--tower {} with --sharding mixed: a tower's module takes all features of the tower, and those "
+                        "of a mixed layer travel apart; use --sharding row, col or table",
+                        p.tower)};
+    if (p.tower != "pass" && p.pooling != "sum")
+        throw sw::BadInput{fmt::format("--tower {} with --pooling {}: a tower's module takes sums; use --pooling sum",
+                                       p.tower, p.pooling)};
     if (p.collective != "flat") {
         check_relayed<RelayedOptimizers>(p, "--optimizer", p.optimizer);
         check_relayed<RelayedOrders>(p, "--order", p.order);
@@ -81,6 +96,10 @@ std::string axis_help(const std::string& axis) {
     if (axis == "collective")
         return "How looked-up vectors travel: " + all(names_of<Collectives>()) +
                " (straight home; parts summed on each host before they cross; tables in towers of hosts)";
+    if (axis == "tower")
+        return "What each tower does with its features' vectors before they cross hosts: pass, dot, cross (nothing; "
+               "linear maps to fewer or smaller vectors; a cross network and a linear map). dot and cross need "
+               "--collective hierarchical";
     if (axis == "pooling") return "What a lookup returns: " + all(names_of<Poolings>());
     if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all(names_of<Optimizers>());
     if (axis == "order")
@@ -92,7 +111,7 @@ std::string axis_help(const std::string& axis) {
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                               const std::vector<sw::TableConfig>& tables,
-                                              const sw::LayerOptions& options) {
+                                              const sw::LayerOptions& options, const AnyModule::Config& module) {
     check_policies(policies);
     std::unique_ptr<sw::LayerBase> made;
     mp::mp_for_each<mp::mp_transform<mp::mp_identity, Shardings>>([&](auto identity) {
@@ -100,8 +119,13 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
         if (policies.sharding != S::name) return;
         mp::mp_for_each<mp::mp_transform<mp::mp_identity, Collectives>>([&](auto collective) {
             using C = typename decltype(collective)::type;
-            if constexpr (goes_with<S, C>)
-                if (policies.collective == C::name) made = make_composition<S, C>(policies, comm, tables, options);
+            if (policies.collective != C::name) return;
+            mp::mp_for_each<mp::mp_transform<mp::mp_identity, TowerModules>>([&](auto of_tower) {
+                using M = typename decltype(of_tower)::type;
+                if constexpr (goes_with<S, C, M>)
+                    if ((policies.tower != "pass") == std::is_same_v<M, AnyModule>)
+                        made = make_composition<S, C, M>(policies, comm, tables, options, module);
+            });
         });
     });
     return made;

@@ -13,52 +13,61 @@ namespace {
 
 /// The towers that the command line asks for; none: as the layer has it.
 sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
-    if (o.towers == 0) return {};
-    static_cast<void>(sw::with_towers(topology, o.towers));
-    return sw::deal_tables(tables_of(o), o.towers);
+    if (!o.towers.empty()) return o.towers;
+    if (o.tower_count == 0) return {};
+    static_cast<void>(sw::with_towers(topology, o.tower_count));
+    return sw::deal_tables(tables_of(o), o.tower_count);
+}
+
+sw::ParameterSet& parameters_of(std::variant<sw::DlrmDense, sw::DcnDense>& dense) {
+    return std::visit([](auto& model) -> sw::ParameterSet& { return model.parameters(); }, dense);
 }
 
 }  // namespace
 
-sw::DlrmConfig Model::dense_config(const Options& o) {
-    return {.dense_features = dense_features,
-            .dimension = o.dim,
-            .features = categories,
-            .bottom = o.bottom,
-            .top = o.top,
-            .seed = o.seed,
-            .precision = o.policies.order == "tree" ? sw::DensePrecision::single : sw::DensePrecision::wide};
-}
-
-Model::DenseRule Model::dense_rule(const Options& o, std::size_t elements, sw::MemoryAccount& memory) {
-    const std::string& name = o.policies.optimizer;  // row-wise moments make no sense for dense weights
-    if (name == "sgd") return DenseRule{std::in_place_type<sw::DenseSgd>, elements, memory.tables()};
-    if (name == "adam") return DenseRule{std::in_place_type<sw::DenseAdam>, elements, memory.tables()};
-    return DenseRule{std::in_place_type<sw::DenseAdagrad>, elements, memory.tables()};
+Model::Dense Model::make_dense(const Options& o, const sw::LayerBase& embedding, sw::MemoryAccount& memory) {
+    const int dim = interaction_dim(o);
+    const auto fill = [&](auto config) {
+        config.dense_features = dense_features;
+        config.dimension = dim;
+        config.features = embedding.width() / dim;
+        config.bottom = o.bottom;
+        config.top = o.top;
+        config.seed = o.seed;
+        config.precision = precision_of(o);
+        return config;
+    };
+    if (o.model == "dlrm") return Dense{std::in_place_type<sw::DlrmDense>, fill(sw::DlrmConfig{}), memory};
+    sw::DcnConfig config = fill(sw::DcnConfig{});
+    config.interaction = {.layers = o.cross_layers, .rank = o.cross_rank};
+    return Dense{std::in_place_type<sw::DcnDense>, config, memory};
 }
 
 Model::Model(const Options& o, sw::CommunicatorRef comm)
     : topology_{comm.topology()},
       learning_rate_{o.learning_rate},
-      dense_{dense_config(o), *dense_memory_},
-      rule_{dense_rule(o, dense_.parameters().values().size(), *dense_memory_)},
-      reduce_{comm, dense_memory_->work()},
-      wide_reduce_{comm, dense_memory_->work()},
-      logit_gradient_{dense_memory_->work()},
+      wide_{precision_of(o) == sw::DensePrecision::wide},
       embedding_{make_embedding(o.policies, comm, tables_of(o),
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .towers = towers_of(o, comm.topology()),
                                  .memory = embedding_memory_.get(),
-                                 .tracer = tracer_.get()})} {}
+                                 .tracer = tracer_.get()},
+                                module_config(o))},
+      dense_{make_dense(o, *embedding_, *dense_memory_)},
+      learner_{parameters_of(dense_), o.policies.optimizer, precision_of(o), comm, topology_, *dense_memory_},
+      logit_gradient_{dense_memory_->work()} {
+    if (o.policies.tower != "pass")
+        modules_.emplace(module_config(o), o.policies.optimizer, *embedding_, comm, *dense_memory_);
+}
 
 std::span<const float> Model::forward(const sw::ClickBatch& batch) {
     const std::int64_t begin = tracer_->now();
-    dense_.forward_bottom(batch.dense_view());
+    std::visit([&](auto& dense) { dense.forward_bottom(batch.dense_view()); }, dense_);
     tracer_->add("bottom MLP", sw::SpanKind::compute, number(), begin);
-    const sw::MatrixView<const float> embeddings = embedding_->forward(flights_.front()).pooled;
+    vectors_ = embedding_->forward(flights_.front()).pooled;
     const std::int64_t meeting = tracer_->now();
-    const std::span<const float> logits = dense_.forward_top(embeddings);
+    const std::span<const float> logits = std::visit([&](auto& dense) { return dense.forward_top(vectors_); }, dense_);
     tracer_->add("interaction and top MLP", sw::SpanKind::compute, number(), meeting);
     return logits;
 }
@@ -72,65 +81,54 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
     const std::int64_t begin = tracer_->now();
     const std::span<float> gradient = logit_gradient_.resize(logits.size());
     const double loss = sw::binary_cross_entropy(logits, batch.labels, global_samples, gradient);
-    const sw::MatrixView<const float> to_embeddings = dense_.backward_top(gradient);
-    dense_.backward_bottom();
+    const sw::MatrixView<const float> to_embeddings = std::visit(
+        [&](auto& dense) {
+            const sw::MatrixView<const float> result = dense.backward_top(gradient);
+            dense.backward_bottom();
+            return result;
+        },
+        dense_);
     tracer_->add("backward of the MLPs", sw::SpanKind::compute, number(), begin);
     {
         const Stopwatch watch{reduction_seconds_};
-        if (wide()) {
-            wide_reduce_.start(dense_.parameters().wide_gradients());
-        } else {
-            reduce_.start(dense_.parameters().gradients());
-        }
+        learner_.start();
     }
     embedding_->backward(std::move(flights_.front()), {.pooled = to_embeddings, .sequences = {}});
     flights_.pop_front();
     const std::int64_t reduction = tracer_->now();
     {
         const Stopwatch watch{reduction_seconds_};
-        if (wide()) {
-            wide_reduce_.finish();
-            dense_.parameters().round_gradients();
-        } else {
-            reduce_.finish();
-        }
+        learner_.finish();
+        if (modules_) modules_->sum();
     }
     tracer_->add("sum of dense gradients", sw::SpanKind::compute, number(), reduction);
     ++steps_;
     const double rate = learning_rate_.at(steps_);
-    std::visit([&](auto& rule) { rule.step(dense_.parameters().values(), dense_.parameters().gradients(), rate); },
-               rule_);
+    learner_.step(rate);
+    if (modules_) modules_->step(rate);
     return loss;
 }
 
 sw::TrafficMatrix Model::predict_reduction() const {
-    const auto elements = static_cast<std::int64_t>(dense_.parameters().values().size());
-    return wide() ? sw::predict_all_reduce<double>(topology_, elements) : sw::predict_all_reduce(topology_, elements);
-}
-
-std::size_t Model::moments() const {
-    return std::holds_alternative<sw::DenseSgd>(rule_) ? 0 : std::holds_alternative<sw::DenseAdam>(rule_) ? 2 : 1;
+    const auto elements = static_cast<std::int64_t>(learner_.parameters().values().size());
+    sw::TrafficMatrix moved =
+        wide_ ? sw::predict_all_reduce<double>(topology_, elements) : sw::predict_all_reduce(topology_, elements);
+    if (modules_) moved += modules_->predict_reduction();
+    return moved;
 }
 
 sw::Checkpoint Model::checkpoint() {
     sw::Checkpoint all{.layer = sw::shards_of(*embedding_), .dense = {}, .numbers = {}};
-    const std::span<float> state = std::visit([](auto& rule) { return rule.state(); }, rule_);
-    const std::span<float> values = dense_.parameters().values();
-    for (const sw::Parameter& weight : dense_.parameters()) {
-        const std::vector<std::int64_t> shape{weight.rows, weight.columns};
-        all.dense.push_back({weight.name, shape, weight.values()});
-        const auto first = static_cast<std::size_t>(weight.values().data() - values.data());
-        for (std::size_t i = 0; i < moments(); ++i)
-            all.dense.push_back({"dense_state/" + weight.name + "/" + std::to_string(i), shape,
-                                 state.subspan(i * values.size() + first, weight.size())});
-    }
+    append_tensors(all, learner_.parameters(), learner_.rule().state(), learner_.rule().moments());
+    if (modules_) modules_->append_tensors(all);
     return all;
 }
 
 void Model::set_steps(std::int64_t steps) {
     steps_ = steps;
     embedding_->set_steps(steps);
-    std::visit([&](auto& rule) { rule.set_steps(steps); }, rule_);
+    learner_.rule().set_steps(steps);
+    if (modules_) modules_->set_steps(steps);
 }
 
 double Model::exchange_seconds() const noexcept {

@@ -5,19 +5,20 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
-#include <vector>
 
 #include "embedding.hpp"
+#include "learner.hpp"
+#include "modules.hpp"
 #include "options.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
-#include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/data/batch.hpp"
+#include "shardwise/dense/dcn.hpp"
 #include "shardwise/dense/dlrm.hpp"
-#include "shardwise/dense/optimizer.hpp"
 #include "shardwise/plan/trace.hpp"
 
 /// \file
@@ -25,7 +26,8 @@
 
 namespace train_dlrm {
 
-/// DLRM: the embedding layer and the dense part, with their optimizers. All but the accessors is collective.
+/// DLRM or DCN: the embedding layer, its towers' modules and the dense part, with their optimizers. All but the
+/// accessors is collective.
 class Model {
   public:
     Model(const Options& options, sw::CommunicatorRef comm);
@@ -44,8 +46,9 @@ class Model {
     /// What the sum of dense gradients of a step moves. A pure function.
     [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
 
+    /// What the embedding layer returned for the batch that was looked up last; valid until learn() or finish().
+    [[nodiscard]] sw::MatrixView<const float> vectors() const noexcept { return vectors_; }
     [[nodiscard]] sw::LayerBase& embedding() noexcept { return *embedding_; }
-    [[nodiscard]] sw::DlrmDense& dense() noexcept { return dense_; }
     [[nodiscard]] const sw::LayerBase& embedding() const noexcept { return *embedding_; }
     /// What the embedding layer holds, and what the dense part holds.
     [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
@@ -58,30 +61,35 @@ class Model {
     /// All weights and moments, as a checkpoint takes them: dense weights under their names, the moments of weight w as
     /// `dense_state/w/<i>`.
     [[nodiscard]] sw::Checkpoint checkpoint();
+    /// Before a checkpoint is saved, and after it is loaded: each rank has the module of its own tower alone.
+    void gather_modules() {
+        if (modules_) modules_->gather();
+    }
+    void scatter_modules() {
+        if (modules_) modules_->scatter();
+    }
     /// Seconds of exchanges inside the embedding layer, and of the sum of dense gradients.
     [[nodiscard]] double exchange_seconds() const noexcept;
     [[nodiscard]] double reduction_seconds() const noexcept { return reduction_seconds_; }
 
   private:
-    using DenseRule = std::variant<sw::DenseSgd, sw::DenseAdagrad, sw::DenseAdam>;
-    [[nodiscard]] bool wide() const { return dense_.config().precision == sw::DensePrecision::wide; }
-    [[nodiscard]] std::size_t moments() const;
+    using Dense = std::variant<sw::DlrmDense, sw::DcnDense>;
     [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(steps_ + 1); }
-    static DenseRule dense_rule(const Options& options, std::size_t elements, sw::MemoryAccount& memory);
-    static sw::DlrmConfig dense_config(const Options& options);
+    static Dense make_dense(const Options& options, const sw::LayerBase& embedding, sw::MemoryAccount& memory);
 
     std::unique_ptr<sw::MemoryAccount> embedding_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::MemoryAccount> dense_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();
     sw::Topology topology_;
     sw::LearningRate learning_rate_;
-    sw::DlrmDense dense_;
-    DenseRule rule_;
-    sw::TreeAllReduce reduce_;
-    sw::BasicTreeAllReduce<double> wide_reduce_;  // unless --order tree
-    sw::Buffer<float> logit_gradient_;
+    bool wide_;  // unless --order tree
     std::unique_ptr<sw::LayerBase> embedding_;
+    std::optional<Modules> modules_;
+    Dense dense_;
+    Learner<sw::World> learner_;
+    sw::Buffer<float> logit_gradient_;
     std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started
+    sw::MatrixView<const float> vectors_;
     std::int64_t steps_ = 0;
     double reduction_seconds_ = 0;
 };

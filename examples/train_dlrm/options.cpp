@@ -18,6 +18,7 @@
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
+#include "shardwise/tower/tower_file.hpp"
 
 namespace train_dlrm {
 
@@ -70,18 +71,16 @@ void at_least(const char* flag, T value, T least) {
     if (!(value >= least)) throw sw::BadInput{fmt::format("{} {}: give at least {}", flag, value, least)};
 }
 
-/// Asks whether a run can write `path` when it ends, and makes no file. All ranks of a job ask at once.
-void check_writable(const std::string& path, bool replaced) {
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    const fs::path folder = fs::path{path}.parent_path();
-    const bool may_make = access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
-    const bool there = access(path.c_str(), F_OK) == 0;
-    const bool may_write = there ? access(path.c_str(), W_OK) == 0 : errno == ENOENT && may_make;
-    if (!may_write || fs::is_directory(path, ignored) || (replaced && !may_make))
-        throw sw::BadInput{path + ": cannot be written"};
-    if (replaced && there && !fs::is_regular_file(path, ignored))
-        throw sw::BadInput{path + ": cannot be replaced, it is no regular file"};
+/// A number of towers, or a file of them.
+void parse_towers(const std::string& text, Options& o) {
+    const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), o.tower_count);
+    if (status == std::errc{} && stop == text.data() + text.size()) {
+        if (o.tower_count < 1) throw sw::BadInput{fmt::format("--towers {}: give at least 1, or a file", text)};
+        return;
+    }
+    o.tower_count = 0;
+    o.tower_file = text;
+    o.towers = sw::read_towers(text);
 }
 
 void check(const Options& o) {
@@ -92,7 +91,13 @@ void check(const Options& o) {
     at_least("--test-samples", o.test_samples, std::int64_t{0});
     at_least("--bag", o.bag, 1);
     at_least("--dim", o.dim, 1);
-    at_least("--towers", o.towers, 0);
+    at_least("--cross-layers", o.cross_layers, std::int64_t{1});
+    at_least("--cross-rank", o.cross_rank, std::int64_t{0});
+    if (o.cross_rank > std::numeric_limits<int>::max())
+        throw sw::BadInput{
+            fmt::format("--cross-rank {}: give at most {}", o.cross_rank, std::numeric_limits<int>::max())};
+    at_least("--tower-c", o.per_feature, 0);
+    at_least("--tower-p", o.per_tower, 0);
     at_least("--measure", o.measure, std::int64_t{0});
     at_least("--lr-warmup", o.learning_rate.warmup, std::int64_t{0});
     at_least("--lr-decay-steps", o.learning_rate.decay_steps, std::int64_t{1});
@@ -109,6 +114,13 @@ void check(const Options& o) {
             fmt::format("--rows: {} numbers; give one for all features, or {}", o.rows.size(), categories)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
+    if (o.policies.tower == "cross" && (o.per_feature != 0 || o.per_tower < 1))
+        throw sw::BadInput{
+            fmt::format("--tower cross with --tower-c {} and --tower-p {}: it maps the tower as a whole; "
+                        "give --tower-p at least 1, and no --tower-c",
+                        o.per_feature, o.per_tower)};
+    if (o.policies.tower == "dot" && o.per_feature + o.per_tower == 0)
+        throw sw::BadInput{"--tower dot with --tower-c 0 and --tower-p 0: no vector would be left; give one of them"};
     for (const std::string* path : {&o.json, &o.trace, &o.save})
         if (!path->empty()) check_writable(*path, path == &o.save);
     if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
@@ -116,8 +128,24 @@ void check(const Options& o) {
 
 }  // namespace
 
-std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text) {
+/// Asks whether a run can write `path` when it ends, and makes no file. All ranks of a job ask at once.
+void check_writable(const std::string& path, bool replaced) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path folder = fs::path{path}.parent_path();
+    const bool may_make = access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
+    const bool there = access(path.c_str(), F_OK) == 0;
+    const bool may_write = there ? access(path.c_str(), W_OK) == 0 : errno == ENOENT && may_make;
+    if (!may_write || fs::is_directory(path, ignored) || (replaced && !may_make))
+        throw sw::BadInput{path + ": cannot be written"};
+    if (replaced && there && !fs::is_regular_file(path, ignored))
+        throw sw::BadInput{path + ": cannot be replaced, it is no regular file"};
+}
+
+std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv, std::string& text) {
     Options o;
+    o.model = program == "train_dcn" ? "dcn" : "dlrm";
+    std::string towers;
     std::string rows = "5000";
     std::string bottom;
     std::string top = joined(o.top);
@@ -125,11 +153,12 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     std::int64_t steps = 0;
     int ranks = 0;
 
-    CLI::App app{
-        "Trains a deep learning recommendation model (DLRM) on Criteo click logs, or on generated clicks.\n"
-        "Ranks are threads of this process, or, under mpirun, the processes of the job.\n"
-        "Exit status: 0 done; 2 bad usage or bad input; 3 a peer failed or a deadline passed.",
-        "train_dlrm"};
+    CLI::App app{(o.model == "dcn" ? "Trains a deep and cross network (DCN v2)"
+                                   : std::string{"Trains a deep learning recommendation model (DLRM)"}) +
+                     " on Criteo click logs, or on generated clicks.\n"
+                     "Ranks are threads of this process, or, under mpirun, the processes of the job.\n"
+                     "Exit status: 0 done; 2 bad usage or bad input; 3 a peer failed or a deadline passed.",
+                 program};
     app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
     const char* where = "Where";
@@ -174,7 +203,13 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     const char* model = "Model";
     app.add_option("--rows", rows, "Rows a feature: one number for all, or 26 with commas between them")->group(model);
     app.add_option("--dim", o.dim, "Columns of every table")->group(model);
-    app.add_option("--bottom", bottom, "Widths of the bottom MLP; the last is --dim. Unless given: 64-<dim>")
+    if (o.model == "dcn") app.add_option("--cross-layers", o.cross_layers, "Layers of the cross network")->group(model);
+    app.add_option("--cross-rank", o.cross_rank,
+                   o.model == "dcn" ? "Rank of the weights of cross networks, that of --tower cross too; 0: full"
+                                    : "Rank of the weights of the cross networks of --tower cross; 0: full")
+        ->group(model);
+    app.add_option("--bottom", bottom,
+                   "Widths of the bottom MLP; the last is --dim, or --tower-dim with modules. Unless given: 64-<that>")
         ->default_str("")
         ->group(model);
     app.add_option("--top", top, "Widths of the top MLP; the last is 1")->group(model);
@@ -183,11 +218,27 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     Policies& p = o.policies;
     app.add_option("--sharding", p.sharding, axis_help("sharding"))->group(policies);
     app.add_option("--collective", p.collective, axis_help("collective"))->group(policies);
-    app.add_option("--towers", o.towers,
-                   "Number of towers that the tables are placed in, in turn; divides the hosts. Unless given: with "
+    app.add_option("--towers", towers,
+                   "Number of towers that the tables are placed in, in turn, or a file that says which feature is in "
+                   "which (JSON, as partition_towers writes it); the number divides the hosts. Unless given: with "
                    "--collective hierarchical one a host, otherwise none")
         ->default_str("")
         ->group(policies);
+    app.add_option("--tower", p.tower, axis_help("tower"))->group(policies);
+    auto* per_feature = app.add_option("--tower-c", o.per_feature,
+                                       "Vectors that --tower dot makes of each feature (c). Unless given: 1, or 0 with "
+                                       "--tower-p")
+                            ->default_str("")
+                            ->group(policies);
+    auto* per_tower = app.add_option("--tower-p", o.per_tower,
+                                     "Vectors that --tower dot and cross make of the tower as a whole (p). Unless "
+                                     "given: 0 for dot, 1 for cross")
+                          ->default_str("")
+                          ->group(policies);
+    auto* tower_dim = app.add_option("--tower-dim", o.tower_dim,
+                                     "Columns of the vectors of --tower dot and cross (D). Unless given: half of --dim")
+                          ->default_str("")
+                          ->group(policies);
     app.add_option("--pooling", p.pooling, axis_help("pooling"))->group(policies);
     app.add_option("--optimizer", p.optimizer, axis_help("optimizer"))->group(policies);
     app.add_option("--order", p.order, axis_help("order"))->group(policies);
@@ -237,7 +288,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         text = app.help();
         return std::nullopt;
     } catch (const CLI::ParseError& error) {
-        throw sw::BadInput{std::string{error.what()} + " (train_dlrm --help shows all options)"};
+        throw sw::BadInput{std::string{error.what()} + " (" + program + " --help shows all options)"};
     }
 
     for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag"})
@@ -248,7 +299,20 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
-    o.bottom = parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", o.dim) : bottom, '-', "64-16");
+    for (const CLI::Option* option : {per_feature, per_tower, tower_dim})
+        if (p.tower == "pass" && option->count() != 0)
+            throw sw::BadInput{option->get_name() +
+                               " without --tower dot or cross has no effect: give one, or leave it away"};
+    if (o.model == "dlrm" && p.tower != "cross" && app.get_option("--cross-rank")->count() != 0)
+        throw sw::BadInput{"--cross-rank without --tower cross has no effect: give both, or leave it away"};
+    if (per_feature->count() == 0) o.per_feature = p.tower == "dot" && per_tower->count() == 0 ? 1 : 0;
+    if (per_tower->count() == 0) o.per_tower = p.tower == "cross" ? 1 : 0;
+    if (tower_dim->count() == 0) o.tower_dim = std::max(1, o.dim / 2);
+    if (!towers.empty()) parse_towers(towers, o);
+    at_least("--dim", o.dim, 1);
+    at_least("--tower-dim", o.tower_dim, 1);
+    o.bottom =
+        parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", interaction_dim(o)) : bottom, '-', "64-16");
     o.top = parse_numbers("--top", top, '-', "128-64-1");
     if (o.learning_rate.decay != sw::LearningRate::Decay::none && app.get_option("--lr-decay-steps")->count() == 0)
         throw sw::BadInput{fmt::format("--lr-schedule {} without --lr-decay-steps: say how fast", decay)};
@@ -286,6 +350,19 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
     return tables;
 }
 
+AnyModule::Config module_config(const Options& o) {
+    if (o.policies.tower == "cross")
+        return {sw::Cross::Config{.layers = 1,
+                                  .rank = static_cast<int>(o.cross_rank),
+                                  .per_tower = o.per_tower,
+                                  .dimension = o.tower_dim,
+                                  .precision = precision_of(o)}};
+    return {sw::Dot::Config{.per_feature = o.per_feature,
+                            .per_tower = o.per_tower,
+                            .dimension = o.tower_dim,
+                            .precision = precision_of(o)}};
+}
+
 nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
     const sw::LearningRate& rate = o.learning_rate;
     return {{"backend", o.mpi ? "mpi" : "threads"},
@@ -306,7 +383,14 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
             {"top", joined(o.top)},
             {"sharding", o.policies.sharding},
             {"collective", o.policies.collective},
-            {"towers", o.towers},
+            {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},
+            {"tower", o.policies.tower},
+            {"tower_c", o.per_feature},
+            {"tower_p", o.per_tower},
+            {"tower_dim", o.tower_dim},
+            {"model", o.model},
+            {"cross_layers", o.cross_layers},
+            {"cross_rank", o.cross_rank},
             {"pooling", o.policies.pooling},
             {"optimizer", o.policies.optimizer},
             {"order", o.policies.order},

@@ -12,6 +12,7 @@
 #include "embedding.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
+#include "shardwise/sharding/towers.hpp"
 
 /// \file
 /// What the command line says.
@@ -41,14 +42,22 @@ struct Options {
     std::int32_t bag = 1;
 
     // model
+    std::string model = "dlrm";  ///< or dcn
     std::vector<std::int64_t> rows = {5000};
     int dim = 16;
     std::vector<std::int64_t> bottom;
     std::vector<std::int64_t> top = {128, 64, 1};
+    std::int64_t cross_layers = 3;  ///< of DCN
+    std::int64_t cross_rank = 0;    ///< of DCN and of --tower cross; 0: full
 
     // policies
     Policies policies;
-    int towers = 0;  ///< 0: as the collective has it
+    sw::Towers towers;    ///< from a file
+    int tower_count = 0;  ///< without one; 0: as the collective has it
+    std::string tower_file;
+    int per_feature = 0;  ///< c of the towers' module
+    int per_tower = 0;    ///< p
+    int tower_dim = 0;    ///< D
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 
@@ -64,9 +73,26 @@ struct Options {
 inline constexpr int dense_features = 13;
 inline constexpr int categories = 26;
 
-/// Reads the command line. \returns nothing when it asked for help; `text` is the help then
+/// Reads the command line. \param program  train_dlrm or train_dcn
+/// \returns nothing when it asked for help; `text` is the help then
 /// \throws BadInput with one sentence
-[[nodiscard]] std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text);
+[[nodiscard]] std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv,
+                                                   std::string& text);
+
+/// Elements of the vectors that meet in the dense part: of the tables, or of the towers' modules.
+[[nodiscard]] inline int interaction_dim(const Options& o) {
+    return o.policies.tower == "pass" ? o.dim : o.tower_dim;
+}
+/// In which precision dense products are summed.
+[[nodiscard]] inline sw::DensePrecision precision_of(const Options& o) {
+    return o.policies.order == "tree" ? sw::DensePrecision::single : sw::DensePrecision::wide;
+}
+/// The module of each tower, where policies.tower says that there is one.
+[[nodiscard]] AnyModule::Config module_config(const Options& options);
+
+/// Asks whether a run can write `path`, and makes no file. All ranks of a job ask at once. \throws BadInput
+/// \param replaced  the file is written beside an older one, which it then replaces
+void check_writable(const std::string& path, bool replaced);
 
 /// The tables of the model.
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);

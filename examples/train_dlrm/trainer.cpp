@@ -21,6 +21,7 @@
 #include "report.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/collectives.hpp"
+#include "shardwise/dense/gemm.hpp"
 #include "shardwise/plan/chrome_trace.hpp"
 #include "shardwise/plan/describe.hpp"
 #include "stopwatch.hpp"
@@ -117,6 +118,7 @@ void Trainer::load() {
     sw::Checkpoint all = model_.checkpoint();
     all.numbers = {{"train/samples", 0}};
     sw::load_checkpoint(below_, o_.load, all);
+    model_.scatter_modules();
     first_step_ = model_.embedding().steps();
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
@@ -142,6 +144,7 @@ void Trainer::nothing_left() const {
 }
 
 void Trainer::save() {
+    model_.gather_modules();
     sw::Checkpoint all = model_.checkpoint();
     all.numbers = {{"train/samples", std::max(seen_, skip_)}};
     sw::save_checkpoint(below_, o_.save, all);
@@ -287,6 +290,7 @@ void Trainer::report() {
     }
     fmt::print("{}", to_table(r));
     std::fflush(stdout);
+    if (const std::string hint = sw::blas_hint(); !hint.empty()) fmt::print(stderr, "{}\n", hint);
     if (o_.json.empty()) return;
     std::ofstream file{o_.json};
     file << to_json(r, o_).dump(2) << "\n";

@@ -15,42 +15,13 @@ using shardwise::CrossNet;
 using shardwise::CrossNetConfig;
 using shardwise::DensePrecision;
 
-/// From the definition: parameters [u or w: weight, bias; v: weight] a layer.
-Rows naive_cross_net(const Rows& input, std::span<const NaiveParameter> parameters, const CrossNetConfig& config) {
-    const auto width = static_cast<std::size_t>(config.width);
-    const auto rank = static_cast<std::size_t>(config.rank);
-    Rows result;
-    for (const auto& first : input) {
-        std::vector<double> x = first;
-        for (std::size_t l = 0; l < static_cast<std::size_t>(config.layers); ++l) {
-            const auto* layer = &parameters[l * (rank == 0 ? 2 : 3)];
-            std::vector<double> in = x;
-            if (rank != 0) {
-                in.assign(rank, 0.0);
-                for (std::size_t r = 0; r < rank; ++r)
-                    for (std::size_t j = 0; j < width; ++j)
-                        in[r] += layer[2].values[r * width + j] * x[j];
-            }
-            std::vector<double> next(width);
-            for (std::size_t j = 0; j < width; ++j) {
-                double z = layer[1].values[j];
-                for (std::size_t k = 0; k < in.size(); ++k)
-                    z += layer[0].values[j * in.size() + k] * in[k];
-                next[j] = first[j] * z + x[j];
-            }
-            x = next;
-        }
-        result.push_back(x);
-    }
-    return result;
-}
-
 void check_cross_net(const CrossNetConfig& config, std::int64_t samples, DensePrecision precision) {
     SCOPED_TRACE(testing::Message() << samples << " samples, " << config.layers << " layers, width " << config.width
                                     << ", rank " << config.rank);
     shardwise::MemoryAccount memory;
     shardwise::ParameterSet set{memory.tables()};
-    CrossNet net{set, "cross", config, memory.work(), precision};
+    const CrossNet net{set, "cross", config, precision};
+    CrossNet::Work work{memory.work()};
     set.allocate(precision);
     net.initialize(5);
     Random random{11};
@@ -66,14 +37,14 @@ void check_cross_net(const CrossNetConfig& config, std::int64_t samples, DensePr
     auto parameters = naive_parameters(set);
     auto inputs = as_double(x.elements.span());
     const auto naive = [&] { return naive_cross_net(as_rows(inputs, samples, config.width), parameters, config); };
-    const auto y = net.forward(x.view());
+    const auto y = net.forward(x.view(), work);
     const Rows expected = naive();
     ASSERT_EQ(y.rows(), samples);
     for (std::int64_t i = 0; i < samples; ++i)
         expect_all_close(std::span{y.row(i), static_cast<std::size_t>(y.columns())},
                          expected[static_cast<std::size_t>(i)], 1e-5);
 
-    net.backward(gradient.view(), x_gradient.view());
+    net.backward(work, gradient.view(), x_gradient.view());
     if (precision == DensePrecision::wide) set.round_gradients();
     const auto loss = [&] {
         double sum = 0.0;
@@ -84,13 +55,7 @@ void check_cross_net(const CrossNetConfig& config, std::int64_t samples, DensePr
                        static_cast<double>(gradient.view()(i, j));
         return sum;
     };
-    std::size_t index = 0;
-    for (const auto& parameter : set) {
-        SCOPED_TRACE(parameter.name);
-        auto& values = parameters[index++].values;
-        for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 40)
-            expect_close(parameter.gradients()[i], slope(values, i, loss), 1e-4);
-    }
+    expect_slopes(set, parameters, loss);
     for (std::size_t i = 0; i < inputs.size(); i += 1 + inputs.size() / 40)
         expect_close(x_gradient.elements[i], slope(inputs, i, loss), 1e-4);
 }
@@ -109,12 +74,12 @@ TEST(cross_net, equals_the_definition_and_its_slopes) {
 TEST(cross_net, starts_without_biases_and_counts_its_flops) {
     shardwise::MemoryAccount memory;
     shardwise::ParameterSet set{memory.tables()};
-    const CrossNet net{set, "cross", {.width = 3456, .layers = 3, .rank = 512}, memory.work()};
+    const CrossNet net{set, "cross", {.width = 3456, .layers = 3, .rank = 512}};
     EXPECT_EQ(net.flops(), 6 * 3 * (2 * 3456 * 512 + 3456));
     EXPECT_EQ(set.size(), 9U);
     EXPECT_NE(set.find("cross.2.v.weight"), nullptr);
     EXPECT_EQ(set.find("cross.2.v.bias"), nullptr);
-    const CrossNet full{set, "full", {.width = 10, .layers = 2}, memory.work()};
+    const CrossNet full{set, "full", {.width = 10, .layers = 2}};
     EXPECT_EQ(full.flops(), 6 * 2 * (100 + 10));
     set.allocate();
     net.initialize(3);
@@ -129,7 +94,7 @@ TEST(cross_net, refuses_shapes_that_are_none) {
     for (const CrossNetConfig& config :
          {CrossNetConfig{.width = 0, .layers = 1}, CrossNetConfig{.width = 1, .layers = 0},
           CrossNetConfig{.width = 1, .layers = 1, .rank = -1}})
-        EXPECT_THROW((CrossNet{set, "cross", config, memory.work()}), shardwise::BadInput);
+        EXPECT_THROW((CrossNet{set, "cross", config}), shardwise::BadInput);
 }
 
 }  // namespace

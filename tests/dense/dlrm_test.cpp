@@ -70,13 +70,7 @@ void check_model(const DlrmConfig& config, std::int64_t samples) {
             sum += z[i] * static_cast<double>(dy[i]);
         return sum;
     };
-    std::size_t index = 0;
-    for (const auto& parameter : model.parameters()) {
-        SCOPED_TRACE(parameter.name);
-        auto& values = parameters[index++].values;
-        for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 50)
-            expect_close(parameter.gradients()[i], slope(values, i, loss), 1e-4);
-    }
+    expect_slopes(model.parameters(), parameters, loss);
     ASSERT_EQ(embedding_gradient.rows(), samples);
     ASSERT_EQ(embedding_gradient.columns(), config.features * config.dimension);
     for (std::size_t i = 0; i < e.size(); i += 1 + e.size() / 50)
@@ -274,8 +268,13 @@ TEST(dlrm, says_which_call_is_missing) {
 TEST(dlrm, counts_its_flops) {
     shardwise::MemoryAccount memory;
     const DlrmDense model{{.dense_features = 5, .dimension = 2, .features = 3, .bottom = {2}, .top = {1}}, memory};
-    // Bottom: forward and weights. Interaction: forward and backward. Top: forward, weights and input.
-    EXPECT_EQ(model.flops(), 2 * (2 * 5 * 2 + 2 * 4 * 4 * 2 + 3 * 8 * 1));
+    // Bottom: forward and weights. Interaction: forward and twice backward. Top: forward, weights and input.
+    EXPECT_EQ(model.flops(), 2 * (2 * 5 * 2 + 3 * 4 * 4 * 2 + 3 * 8 * 1));
+    EXPECT_EQ(DlrmDense::parameter_count(model.config()), 6 * 2 + 9 * 1);
+    std::int64_t elements = 0;
+    for (const auto& parameter : model.parameters())
+        elements += static_cast<std::int64_t>(parameter.size());
+    EXPECT_EQ(elements, 6 * 2 + 9 * 1);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "dense/support.hpp"
+#include "shardwise/dense/cross_net.hpp"
 #include "shardwise/dense/parameter.hpp"
 
 /// \file
@@ -85,6 +87,49 @@ inline Rows as_rows(std::span<const double> flat, std::int64_t samples, std::int
     for (std::int64_t i = 0; i < samples; ++i)
         rows.emplace_back(flat.begin() + i * columns, flat.begin() + (i + 1) * columns);
     return rows;
+}
+
+/// From the definition: parameters [u or w: weight, bias; v: weight] a layer.
+inline Rows naive_cross_net(const Rows& input, std::span<const NaiveParameter> parameters,
+                            const shardwise::CrossNetConfig& config) {
+    const auto width = static_cast<std::size_t>(config.width);
+    const auto rank = static_cast<std::size_t>(config.rank);
+    Rows result;
+    for (const auto& first : input) {
+        std::vector<double> x = first;
+        for (std::size_t l = 0; l < static_cast<std::size_t>(config.layers); ++l) {
+            const auto* layer = &parameters[l * (rank == 0 ? 2 : 3)];
+            std::vector<double> in = x;
+            if (rank != 0) {
+                in.assign(rank, 0.0);
+                for (std::size_t r = 0; r < rank; ++r)
+                    for (std::size_t j = 0; j < width; ++j)
+                        in[r] += layer[2].values[r * width + j] * x[j];
+            }
+            std::vector<double> next(width);
+            for (std::size_t j = 0; j < width; ++j) {
+                double z = layer[1].values[j];
+                for (std::size_t k = 0; k < in.size(); ++k)
+                    z += layer[0].values[j * in.size() + k] * in[k];
+                next[j] = first[j] * z + x[j];
+            }
+            x = next;
+        }
+        result.push_back(x);
+    }
+    return result;
+}
+
+/// Gradients of a set against the slopes of `loss`, a function of `parameters`, at some elements of each.
+template <class Loss>
+void expect_slopes(const shardwise::ParameterSet& set, std::vector<NaiveParameter>& parameters, Loss loss) {
+    std::size_t index = 0;
+    for (const auto& parameter : set) {
+        SCOPED_TRACE(parameter.name);
+        auto& values = parameters[index++].values;
+        for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 40)
+            expect_close(parameter.gradients()[i], slope(values, i, loss), 1e-4);
+    }
 }
 
 }  // namespace dense_test

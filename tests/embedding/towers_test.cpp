@@ -159,7 +159,7 @@ class LayerWithPlan final : public sw::LayerBase {
 
   private:
     static sw::LayerTraits traits() {
-        sw::LayerTraits traits = sw::layer_traits<policies>({});
+        sw::LayerTraits traits = sw::layer_traits<policies>({}, {});
         traits.program = sw::make_program<sw::EmbeddingDomain, Line>();
         return traits;
     }

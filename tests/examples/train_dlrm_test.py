@@ -32,7 +32,7 @@ def check_prediction(r):
 def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
-                 "--sharding --collective --pooling --optimizer --order --wire --towers --prefetch "
+                 "--sharding --collective --pooling --optimizer --order --wire --towers --tower --tower-c --tower-p --tower-dim --prefetch "
                  "--learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
@@ -60,7 +60,17 @@ def bad_usage():
             (["--collective", "hierarchical", "--optimizer", "adagrad"], "this program has sgd, rowwise_adagrad, adam there"),
             (["--collective", "two_stage", "--order", "sample"], "this program has wide_tree, tree there"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
-            (["--towers", -1], "--towers -1: give at least 0"),
+            (["--towers", 0], "--towers 0: give at least 1, or a file"),
+            (["--towers", "nowhere.json"], "nowhere.json: cannot be read"),
+            (["--tower", "dots"], "--tower 'dots': there is no such policy; give one of pass, dot, cross"),
+            (["--tower", "dot"], "--tower dot with --collective flat: a tower's module works where"),
+            (["--tower", "dot", "--collective", "hierarchical", "--sharding", "mixed"], "use --sharding row, col or table"),
+            (["--tower", "cross", "--collective", "hierarchical", "--pooling", "mean"], "use --pooling sum"),
+            (["--tower", "dot", "--collective", "hierarchical", "--tower-c", 0, "--tower-p", 0], "no vector would be left"),
+            (["--tower", "cross", "--collective", "hierarchical", "--tower-c", 1], "it maps the tower as a whole"),
+            (["--tower-c", 2], "--tower-c without --tower dot or cross has no effect"),
+            (["--tower", "dot", "--collective", "hierarchical", "--tower-dim", 0], "--tower-dim 0: give at least 1"),
+            (["--towers", -1], "--towers -1: give at least 1, or a file"),
             (["--steps", -1], "--steps -1"),
             (["--batch", 0], "--batch 0"),
             (["--rows", "5,6"], "2 numbers"),
@@ -195,6 +205,61 @@ def collectives():
             assert (r["losses"], r["auc"]) == (same["losses"], same["auc"]), (sharding, collective)
             relayed, straight = (x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, same))
             assert relayed < straight if sharding in ("row", "mixed") else relayed == straight, (sharding, collective)
+
+
+def modules():
+    """Towers whose modules compress what crosses hosts: every byte predicted, and fewer of them by the compression."""
+    for sharding in ("row", "col", "table"):
+        plain = report(*SMALL, "--collective", "hierarchical", "--sharding", sharding, "--bag", 2)
+        for tower in (["--tower", "dot"], ["--tower", "dot", "--tower-c", 0, "--tower-p", 2, "--tower-dim", 8], ["--tower", "cross"]):
+            r = report(*SMALL, "--collective", "hierarchical", "--sharding", sharding, "--bag", 2, *tower)
+            check_prediction(r)
+            assert r["losses"] != plain["losses"] and all(math.isfinite(x) for x in r["losses"])
+            if sharding != "row":
+                less = plain["bytes"]["moved"]["cross_host"]["payload"] - r["bytes"]["moved"]["cross_host"]["payload"]
+                assert less > 0, (sharding, tower, less)
+    for order in ("tree", "wide_tree"):  # modules learn as dense weights do, on every number of ranks
+        policies = ["--order", order, "--optimizer", "sgd", "--sharding", "table", "--rows", 200, "--dim", 8, "--steps", 30,
+                    "--collective", "hierarchical", "--tower", "dot", "--towers", 1]
+        alone = report(*policies, "--ranks", 1, "--hosts", 1, "--batch", 48)["losses"]
+        losses = report(*policies, "--ranks", 4, "--hosts", 2, "--batch", 12)["losses"]
+        worst = max(abs(a - b) / a for a, b in zip(alone, losses))
+        assert worst < (1e-4 if order == "tree" else 1e-12), (order, worst)
+    # a run that goes on from a checkpoint is one run
+    common = [*SMALL, "--samples", 320, "--collective", "hierarchical", "--tower", "cross", "--optimizer", "adam"]
+    whole = report(*common, "--epochs", 2, "--steps", 14, "--save", "whole")
+    report(*common, "--epochs", 2, "--steps", 6, "--save", "half", "--sharding", "table")
+    rest = report(*common, "--epochs", 2, "--steps", 14, "--load", "half", "--save", "rest", "--sharding", "col")
+    assert rest["losses"] == whole["losses"][6:]
+    with open("whole", "rb") as a, open("rest", "rb") as b:
+        assert a.read() == b.read()
+    _, tensors = read_safetensors("whole")
+    assert tensors["tower.0.cross.0.w.weight"][0] == [13 * 8, 13 * 8] and tensors["tower.1.all.weight"][0] == [4, 13 * 8]
+    assert "dense_state/tower.1.all.bias/1" in tensors
+
+
+def tower_files():
+    """Features in towers as a file says; dealt in turn they are what a number of towers does."""
+    names = [f"C{i + 1}" for i in range(26)]
+    write("dealt.json", json.dumps({"towers": [names[0::2], names[1::2]], "strategy": "naive"}))
+    write("halves.json", json.dumps({"towers": [names[:13], names[13:]]}))
+    common = [*SMALL, "--collective", "hierarchical", "--tower", "dot"]
+    dealt = report(*common, "--towers", "dealt.json")
+    assert dealt["losses"] == report(*common, "--towers", 2)["losses"] == report(*common)["losses"]
+    assert dealt["config"]["towers"] == "dealt.json"
+    halves = report(*common, "--towers", "halves.json")
+    check_prediction(halves)
+    assert halves["losses"] != dealt["losses"]
+    for towers, text in [
+            ([names[:13], names[13:25] + ["C99"]], "tower 1 names feature 'C99', which no table has"),
+            ([names[:13], names[13:25]], "feature 'C26' is in no tower: name every feature once"),
+            ([names[:14], names[13:]], "feature 'C14' is in tower 0 and again in tower 1: name it once"),
+            ([names[:9], names[9:18], names[18:]], "3 towers do not divide 2 hosts"),
+            ([names, []], "tower 1 of 2 has no feature"),
+            ([names[:13], 7], "tower 1 is 7: give the names of its features")]:
+        write("wrong.json", json.dumps({"towers": towers}))
+        error = run(*common, "--towers", "wrong.json", status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
 
 
 def wires():
@@ -460,6 +525,13 @@ def mpi():
         check_prediction(processes)
         for key in "losses auc loss bytes memory".split():
             assert threads[key] == processes[key], key
+    for tower in ("dot", "cross"):
+        arguments = [*SMALL, "--hosts", 2, "--bag", 2, "--collective", "hierarchical", "--tower", tower]
+        threads = report(*arguments, "--ranks", 4)
+        processes = report(*arguments, ranks=4)
+        check_prediction(processes)
+        for key in "losses auc loss bytes memory".split():
+            assert threads[key] == processes[key], (tower, key)
     run(*SMALL, "--save", "model", "--hosts", 2, ranks=4)
     run(*SMALL, "--save", "model2", "--hosts", 2, "--ranks", 4)
     with open("model", "rb") as a, open("model2", "rb") as b:
@@ -484,5 +556,5 @@ def mpi_errors():
 
 
 main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "collectives": collectives, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
+      "sample_order": sample_order, "collectives": collectives, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

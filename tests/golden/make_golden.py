@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes tests/golden/data/*.json: a small DLRM trained by PyTorch. README.md describes the fields.
+"""Writes tests/golden/data/*.json: a small DLRM trained by PyTorch, and cross networks and tower modules on one batch.
+README.md describes the fields.
 
 Needs PyTorch 1.13 or newer, on the CPU: python3 make_golden.py [folder]
 
@@ -251,6 +252,104 @@ def make_case(pooling, weighted):
     raise SystemExit(f"no seed on which single and double precision agree to {AGREEMENT}")
 
 
+class CrossNet(nn.Module):
+    """DCN v2's cross layers: x[l+1] = x[0] * (W x[l] + b) + x[l]; with a rank W is a product of two."""
+
+    def __init__(self, width, layers, rank):
+        super().__init__()
+        self.rank = rank
+        if rank == 0:
+            self.w = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        else:
+            self.v = nn.ModuleList(nn.Linear(width, rank, bias=False) for _ in range(layers))
+            self.u = nn.ModuleList(nn.Linear(rank, width) for _ in range(layers))
+
+    def forward(self, first):
+        x = first
+        for layer in range(len(self.w if self.rank == 0 else self.u)):
+            x = first * (self.w[layer](x) if self.rank == 0 else self.u[layer](self.v[layer](x))) + x
+        return x
+
+    def names(self, prefix):
+        parts = {"w": self.w} if self.rank == 0 else {"u": self.u, "v": self.v}
+        return {f"{prefix}{layer}.{part}.{name}": p for part, layers in parts.items()
+                for layer, linear in enumerate(layers) for name, p in linear.named_parameters()}
+
+
+class DotTower(nn.Module):
+    """c vectors of each feature by maps of its own, then p of all features together, each of `dimension` elements."""
+
+    def __init__(self, dims, per_feature, per_tower, dimension):
+        super().__init__()
+        self.dims = dims
+        self.feature = nn.ModuleList(nn.Linear(n, per_feature * dimension) for n in dims if per_feature)
+        self.all = nn.Linear(sum(dims), per_tower * dimension) if per_tower else None
+
+    def forward(self, x):
+        out = [linear(part) for linear, part in zip(self.feature, x.split(self.dims, 1))]
+        return torch.cat(out + ([self.all(x)] if self.all else []), 1)
+
+    def names(self, prefix):
+        named = {f"{prefix}feature.{f}.{n}": p for f, linear in enumerate(self.feature) for n, p in linear.named_parameters()}
+        return named | ({f"{prefix}all.{n}": p for n, p in self.all.named_parameters()} if self.all else {})
+
+
+class CrossTower(nn.Module):
+    """A cross network over a tower's features, and a map to p vectors of `dimension` elements."""
+
+    def __init__(self, dims, layers, rank, per_tower, dimension):
+        super().__init__()
+        self.net, self.all = CrossNet(sum(dims), layers, rank), nn.Linear(sum(dims), per_tower * dimension)
+
+    def forward(self, x):
+        return self.all(self.net(x))
+
+    def names(self, prefix):
+        return self.net.names(prefix + "cross.") | {f"{prefix}all.{n}": p for n, p in self.all.named_parameters()}
+
+
+def one_batch(kind, module, prefix, width, config, generator):
+    """Parameters and inputs that single precision represents, and what double precision makes of them."""
+
+    def uniform(*shape):
+        return (torch.rand(*shape, generator=generator) * 2 - 1).double()
+
+    module = module.double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(uniform(*parameter.shape) * 0.5)
+    x = uniform(9, width).requires_grad_()
+    out = module(x)
+    gradient = uniform(*out.shape)
+    out.backward(gradient)
+    named = module.names(prefix)
+    return {
+        "kind": kind,
+        "config": config,
+        "parameters": dict(named),
+        "input": x,
+        "output": out,
+        "gradient": gradient,
+        "input_gradient": x.grad,
+        "gradients": {name: p.grad for name, p in named.items()},
+    }
+
+
+def make_modules():
+    generator = torch.Generator().manual_seed(5)
+    cases = []
+    for width, layers, rank in ((6, 1, 0), (10, 3, 0), (10, 3, 4), (12, 2, 1)):
+        config = {"width": width, "layers": layers, "rank": rank}
+        cases.append(one_batch("cross_net", CrossNet(**config), "cross.", width, config, generator))
+    for dims, c, p, d in (([8, 8, 8], 1, 0, 4), ([8, 8], 0, 1, 8), ([8, 4, 6], 2, 3, 2)):
+        config = {"dims": dims, "per_feature": c, "per_tower": p, "dimension": d}
+        cases.append(one_batch("dot", DotTower(dims, c, p, d), "tower.0.", sum(dims), config, generator))
+    for dims, layers, rank, p, d in (([8, 8, 8], 1, 0, 1, 8), ([8, 4, 6], 2, 3, 2, 4)):
+        config = {"dims": dims, "layers": layers, "rank": rank, "per_tower": p, "dimension": d}
+        cases.append(one_batch("cross", CrossTower(dims, layers, rank, p, d), "tower.0.", sum(dims), config, generator))
+    return {"format": 1, "torch": torch.__version__, "cases": cases}
+
+
 def text(value, indent=0):
     """JSON with a line for each key and each list of numbers; nine digits bring a single-precision number back."""
     pad = " " * (indent + 1)
@@ -277,6 +376,9 @@ def main():
         path.write_text(text(case) + "\n")
         print(f"{path}: seed {case['seed']}, {path.stat().st_size} bytes,", end=" ")
         print({run: [round(r["losses"][0], 3), round(r["losses"][-1], 3)] for run, r in case["runs"].items()})
+    path = folder / "modules.json"
+    path.write_text(text(make_modules()) + "\n")
+    print(f"{path}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ struct Batch {
     sw::JaggedView<std::int64_t> wide_view;
 };
 
-/// What the laws ask of a layer: flights in a queue, results and gradients as one matrix a feature.
+/// What the laws ask of a layer: flights in a queue, results and gradients as one matrix a feature, or a tower.
 class QueuedLayer {
   public:
     using Matrices = std::vector<sw::MatrixView<const float>>;
@@ -55,11 +55,9 @@ class QueuedLayer {
             const sw::LayerVectors result = layer_->forward(flights_.at(looked_up_));
             all.assign(result.sequences.begin(), result.sequences.end());
             std::int64_t first = 0;
-            for (const auto& table : layer_->tables()) {
-                for (std::size_t f = 0; layer_->is_pooled() && f < sw::features_of(table).size(); ++f) {
-                    all.push_back(result.pooled.columns_from(first, table.dim));
-                    first += table.dim;
-                }
+            for (std::size_t i = 0; layer_->is_pooled() && i < layer_->widths().size(); ++i) {
+                all.push_back(result.pooled.columns_from(first, layer_->widths()[i]));
+                first += layer_->widths()[i];
             }
         } catch (...) {
             flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(looked_up_));
@@ -107,6 +105,7 @@ struct Composition {
     std::string backward_wire = "fp32";
     std::string order = "tree";
     std::string collective = "flat";
+    std::string tower = "pass";
     std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
 
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
@@ -121,9 +120,10 @@ struct Composition {
                                   .memory = nullptr,
                                   .tracer = nullptr})};
     }
+    [[nodiscard]] bool has_modules() const { return tower != "pass"; }
     [[nodiscard]] std::string name() const {
         return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order +
-               (collective == "flat" ? "" : "/" + collective);
+               (collective == "flat" ? "" : "/" + collective) + (tower == "pass" ? "" : "/" + tower);
     }
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "laws/compositions.hpp"
+#include "laws/mix.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
@@ -23,10 +24,10 @@
 
 namespace laws {
 
-template <class S, class P, class Rule, class W, class O, class C = sw::Flat>
+template <class S, class P, class Rule, class W, class O, class C = sw::Flat, class M = sw::PassThrough>
 Composition composition() {
-    using Composed =
-        sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>, sw::Collective<C>>;
+    using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>,
+                                        sw::Collective<C>, sw::Tower<M>>;
     return {.sharding = S::name,
             .pooling = P::name,
             .optimizer = Rule::name,
@@ -34,6 +35,7 @@ Composition composition() {
             .backward_wire = W::backward::name,
             .order = O::name,
             .collective = C::name,
+            .tower = M::name,
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
                         const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
                 return std::make_unique<Composed>(comm, std::move(tables), options);
@@ -72,6 +74,15 @@ void add_relayed(std::vector<Composition>& all) {
     all.push_back(composition<S, P, sw::Adagrad, Lossy, sw::WideTree, C>());
     if constexpr (!Replicated) all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Sample, C>());
 }
+/// Towers with modules.
+template <class S>
+void add_modules(std::vector<Composition>& all) {
+    using Exact = sw::Wire<sw::Fp32>;
+    using Lossy = sw::Wire<sw::Bf16>;
+    using C = sw::Hierarchical;
+    all.push_back(composition<S, sw::Sum, sw::RowwiseAdagrad<>, Exact, sw::Tree, C, Mix>());
+    all.push_back(composition<S, sw::Sum, sw::Adam, Lossy, sw::WideTree, C, Mix>());
+}
 template <class S, bool Replicated, class... P>
 std::vector<Composition> compositions() {
     std::vector<Composition> all;
@@ -81,6 +92,7 @@ std::vector<Composition> compositions() {
         add_relayed<S, Replicated, sw::Sum, sw::TwoStage>(all);
         add_relayed<S, Replicated, sw::Mean, sw::TwoStage>(all);
     }
+    if constexpr (!Replicated) add_modules<S>(all);
     return all;
 }
 

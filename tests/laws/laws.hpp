@@ -3,14 +3,18 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "laws/compositions.hpp"
+#include "laws/mix.hpp"
 #include "laws/reference.hpp"
 #include "laws/scenario.hpp"
+#include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/counting.hpp"
 
 /// \file
@@ -29,12 +33,21 @@ inline void expect_same(float actual, float expected, const std::string& where) 
         throw Broken{where + ": " + std::to_string(actual) + " instead of " + std::to_string(expected)};
 }
 
+inline void expect_same_all(std::span<const float> actual, const std::vector<float>& expected,
+                            const std::string& where) {
+    if (actual.size() != expected.size())
+        throw Broken{where + ": " + std::to_string(actual.size()) + " elements instead of " +
+                     std::to_string(expected.size())};
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        expect_same(actual[i], expected[i], where + ", element " + std::to_string(i));
+}
+
 /// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
 /// reference, and every byte and message sent with the prediction. \throws Broken
 template <class C>
 void check_laws(C& below, const Composition& composition, const Case& c) {
     const bool pooled = composition.pooling != "none";
-    const Scenario scenario = make_scenario(c, composition.sharding, pooled);
+    const Scenario scenario = make_scenario(c, composition.sharding, pooled, composition.has_modules());
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
     auto layer = composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c));
@@ -48,6 +61,8 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
     Dice progress{c.seed * 977 + me};
+    sw::BasicTreeAllReduce<float, sw::OneTower> over_tower{comm, layer->topology()};
+    const int tower = layer->topology().tower_of(static_cast<int>(me));
 
     sw::TrafficMatrix predicted{c.topology};
     std::vector<sw::MemoryTally> tallies(static_cast<std::size_t>(c.ahead) + 1);  // flights are used in turn
@@ -94,6 +109,18 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         }
         layer.backward(gradient);
         reference.step(ranks);
+        if (!composition.has_modules()) continue;
+        Mix& module = *static_cast<Mix*>(layer->towers().module.get());
+        const std::string at = where + ", step " + std::to_string(step) + ", gradient of the module";
+        expect_same_all(module.gradient().span(), reference.relay_gradient(static_cast<int>(me)), at + " at the relay");
+        over_tower(module.gradient().span());
+        expect_same_all(module.gradient().span(), reference.tower_gradient(tower), at + " of the tower");
+        for (std::size_t i = 0; i < module.weights().size(); ++i)
+            module.weights()[i] = std::fma(-rate, module.gradient()[i], module.weights()[i]);
+        predicted += sw::predict_group_all_reduce<float, sw::OneTower>(layer->topology(), [&](int rank) {
+            const auto of = static_cast<std::size_t>(layer->topology().tower_of(rank));
+            return std::int64_t{layer->towers().shapes[of].width()} * layer->towers().outputs[of];
+        });
     }
 
     layer->for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "laws/compositions.hpp"
+#include "laws/mix.hpp"
 #include "laws/scenario.hpp"
 #include "shardwise/embedding/store.hpp"
 
@@ -60,6 +61,13 @@ class Reference {
               std::uint64_t seed, int towers = 0)
         : c_{composition}, s_{scenario}, t_{topology}, rate_{rate} {
         if (towers == 0) towers = 1;
+        for (int tower = 0; c_.has_modules() && tower < towers; ++tower) {
+            Module& module = modules_.emplace_back();
+            module.inputs = s_.columns_of(tower);
+            module.outputs = 1 + module.inputs / 2;
+            for (int i = 0; i < module.inputs * module.outputs; ++i)
+                module.weights.push_back(Mix::initial(3, tower, seed, i));
+        }
         std::map<std::pair<std::string, int>, int> count;
         for (std::size_t i = 0; i < s_.tables.size(); ++i) {
             ReferenceTable table{.config = s_.tables[i], .weights = {}, .element_state = {}, .row_state = {}};
@@ -85,8 +93,132 @@ class Reference {
         }
     }
 
-    /// (feature): the rows of its result, for one rank's batch.
+    /// (feature): the rows of its result, for one rank's batch; with modules, (tower).
     [[nodiscard]] std::vector<std::vector<Vector>> forward(const RankBatch& batch) const {
+        if (!c_.has_modules()) return look_up(batch);
+        std::vector<std::vector<Vector>> results;
+        for (std::size_t tower = 0; tower < modules_.size(); ++tower) {
+            const Module& module = modules_[tower];
+            results.emplace_back();
+            for (const Vector& in : inputs(batch, static_cast<int>(tower))) {
+                Vector& out = results.back().emplace_back();
+                for (int o = 0; o < module.outputs; ++o) {
+                    float sum = 0.0F;
+                    for (int i = 0; i < module.inputs; ++i)
+                        sum = std::fma(module.at(o, i), in[static_cast<std::size_t>(i)], sum);
+                    out.push_back(on_wire(c_.forward_wire, sum));
+                }
+            }
+        }
+        return results;
+    }
+
+    /// One training step: every rank's gradient of the step's outputs.
+    void step(const std::vector<RankBatch>& ranks) {
+        if (!c_.has_modules()) return learn(ranks);
+        std::vector<RankBatch> below = ranks;  // with gradients of the features
+        learn_modules(ranks, below);
+        learn(below);
+    }
+    /// What the rank's samples, as it relays them, say about its tower's module in the last step.
+    [[nodiscard]] const Vector& relay_gradient(int rank) const { return relays_[static_cast<std::size_t>(rank)]; }
+    /// The sum of that over the ranks of a tower, along the tree.
+    [[nodiscard]] const Vector& tower_gradient(int tower) const {
+        return modules_[static_cast<std::size_t>(tower)].gradient;
+    }
+    [[nodiscard]] const std::vector<ReferenceTable>& tables() const { return tables_; }
+
+  private:
+    struct Module {
+        int inputs = 0;
+        int outputs = 0;
+        Vector weights;
+        Vector gradient;
+        [[nodiscard]] float at(int o, int i) const { return weights[static_cast<std::size_t>(o * inputs + i)]; }
+    };
+
+    /// (sample): the sums of a tower's features side by side.
+    [[nodiscard]] std::vector<Vector> inputs(const RankBatch& batch, int tower) const {
+        const auto features = look_up(batch);
+        std::vector<Vector> all(static_cast<std::size_t>(batch.samples));
+        for (std::size_t f = 0; f < features.size(); ++f)
+            if (s_.tower_of[static_cast<std::size_t>(s_.table_of[f])] == tower)
+                for (std::size_t i = 0; i < all.size(); ++i)
+                    all[i].insert(all[i].end(), features[f][i].begin(), features[f][i].end());
+        return all;
+    }
+
+    /// Modules learn from `ranks`; `below` gets what passes through them. Source s is relayed by the rank of each tower
+    /// with its index.
+    void learn_modules(const std::vector<RankBatch>& ranks, std::vector<RankBatch>& below) {
+        const int towers = static_cast<int>(modules_.size());
+        const int members = t_.ranks() / towers;
+        relays_.assign(static_cast<std::size_t>(t_.ranks()), {});
+        int features_width = 0;
+        for (std::int64_t f = 0; f < s_.features(); ++f)
+            features_width += s_.dim_of(f);
+        for (RankBatch& batch : below)
+            batch.gradient.assign(static_cast<std::size_t>(batch.samples * features_width), 0.0F);
+        int first_output = 0;
+        for (int tower = 0; tower < towers; ++tower) {
+            Module& module = modules_[static_cast<std::size_t>(tower)];
+            for (int source = 0; source < t_.ranks(); ++source) {
+                const RankBatch& batch = ranks[static_cast<std::size_t>(source)];
+                Vector& relay = relays_[static_cast<std::size_t>(tower * members + source % members)];
+                relay.resize(module.weights.size(), 0.0F);
+                const std::vector<Vector> in = inputs(batch, tower);
+                for (std::int64_t sample = 0; sample < batch.samples; ++sample) {
+                    Vector g;
+                    for (int o = 0; o < module.outputs; ++o)
+                        g.push_back(
+                            on_wire(c_.backward_wire,
+                                    batch.gradient[static_cast<std::size_t>(sample * s_.width + first_output + o)]));
+                    Vector through;
+                    for (int i = 0; i < module.inputs; ++i) {
+                        float sum = 0.0F;
+                        for (int o = 0; o < module.outputs; ++o)
+                            sum = std::fma(module.at(o, i), g[static_cast<std::size_t>(o)], sum);
+                        through.push_back(sum);
+                    }
+                    for (int o = 0; o < module.outputs; ++o)
+                        for (int i = 0; i < module.inputs; ++i) {
+                            float& term = relay[static_cast<std::size_t>(o * module.inputs + i)];
+                            term = std::fma(g[static_cast<std::size_t>(o)],
+                                            in[static_cast<std::size_t>(sample)][static_cast<std::size_t>(i)], term);
+                        }
+                    put_through(tower, sample, features_width, through,
+                                below[static_cast<std::size_t>(source)].gradient);
+                }
+            }
+            first_output += module.outputs;
+            module.gradient.assign(module.weights.size(), 0.0F);
+            for (int rank = tower * members; rank < (tower + 1) * members;) {
+                Vector host(module.weights.size(), 0.0F);
+                for (const int here = t_.host_of(rank); rank < (tower + 1) * members && t_.host_of(rank) == here;
+                     ++rank)
+                    for (std::size_t i = 0; i < host.size(); ++i)
+                        host[i] += relays_[static_cast<std::size_t>(rank)][i];
+                for (std::size_t i = 0; i < host.size(); ++i)
+                    module.gradient[i] += host[i];
+            }
+        }
+        for (Module& module : modules_)
+            for (std::size_t i = 0; i < module.weights.size(); ++i)
+                module.weights[i] = std::fma(-rate_, module.gradient[i], module.weights[i]);
+    }
+    /// Writes the gradient of a tower's inputs to the columns of its features.
+    void put_through(int tower, std::int64_t sample, int width, const Vector& through, std::vector<float>& to) const {
+        std::size_t from = 0;
+        std::int64_t column = 0;
+        for (std::int64_t f = 0; f < s_.features(); ++f) {
+            for (int d = 0; d < s_.dim_of(f); ++d, ++column)
+                if (s_.tower_of[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(f)])] == tower)
+                    to[static_cast<std::size_t>(sample * width + column)] = through[from++];
+        }
+    }
+
+    /// (feature): the rows of its result, for one rank's batch.
+    [[nodiscard]] std::vector<std::vector<Vector>> look_up(const RankBatch& batch) const {
         std::vector<std::vector<Vector>> results;
         std::size_t at = 0;
         std::size_t bag = 0;
@@ -112,8 +244,8 @@ class Reference {
         return results;
     }
 
-    /// One training step: every rank's gradient of the step's outputs.
-    void step(const std::vector<RankBatch>& ranks) {
+    /// One training step of the tables: every rank's gradient of their features' sums.
+    void learn(const std::vector<RankBatch>& ranks) {
         ++step_;
         std::vector<std::map<std::int64_t, std::vector<Term>>> touched(tables_.size());
         for (int rank = 0; rank < t_.ranks(); ++rank)
@@ -123,9 +255,6 @@ class Reference {
                 update(tables_[t], static_cast<std::size_t>(row), sum(tables_[t], terms));
     }
 
-    [[nodiscard]] const std::vector<ReferenceTable>& tables() const { return tables_; }
-
-  private:
     [[nodiscard]] const ReferenceTable& table_of(std::int64_t feature) const {
         return tables_[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(feature)])];
     }
@@ -156,7 +285,7 @@ class Reference {
             for (std::size_t d = 0; d < dim; ++d)
                 total[d] +=
                     c_.collective == "two_stage" && travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
-        if (c_.collective == "hierarchical" && travels(table))
+        if (c_.collective == "hierarchical" && !c_.has_modules() && travels(table))
             for (float& x : total)
                 x = on_wire(c_.forward_wire, x);
         for (float& x : total)
@@ -175,13 +304,16 @@ class Reference {
         std::size_t at = 0;
         std::size_t number = 0;
         int column = 0;
+        int width = 0;
+        for (std::int64_t f = 0; f < s_.features(); ++f)
+            width += s_.dim_of(f);
         for (std::int64_t f = 0; f < s_.features(); ++f) {
             for (std::int64_t i = 0; i < batch.samples; ++i) {
                 const auto length = static_cast<std::size_t>(batch.lengths[first_id.size()]);
                 first_id.push_back(at);
                 first_gradient.push_back(c_.pooling == "none"
                                              ? number
-                                             : static_cast<std::size_t>(i) * static_cast<std::size_t>(s_.width) +
+                                             : static_cast<std::size_t>(i) * static_cast<std::size_t>(width) +
                                                    static_cast<std::size_t>(column));
                 at += length;
                 number += length * static_cast<std::size_t>(s_.dim_of(f));
@@ -319,6 +451,8 @@ class Reference {
     float rate_;
     std::int64_t step_ = 0;
     std::vector<ReferenceTable> tables_;
+    std::vector<Module> modules_;  // (tower)
+    std::vector<Vector> relays_;   // (rank): gradients of the last step
 };
 
 }  // namespace laws

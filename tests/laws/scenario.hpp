@@ -77,9 +77,9 @@ struct RankBatch {
 /// Tables, and the batches of all ranks for all steps.
 struct Scenario {
     std::vector<sw::TableConfig> tables;
-    std::vector<int> table_of;  // (feature)
-    std::vector<int> tower_of;  // (table)
-    int width = 0;
+    std::vector<int> table_of;                  // (feature)
+    std::vector<int> tower_of;                  // (table)
+    int width = 0;                              // columns of a pooled result
     std::vector<std::vector<RankBatch>> steps;  // (step, rank)
 
     [[nodiscard]] std::int64_t features() const { return static_cast<std::int64_t>(table_of.size()); }
@@ -90,6 +90,14 @@ struct Scenario {
             for (const std::string& feature : tables[t].features)
                 all[static_cast<std::size_t>(tower_of[t])].push_back(feature);
         return all;
+    }
+    /// Of the features of a tower together.
+    [[nodiscard]] int columns_of(int tower) const {
+        int columns = 0;
+        for (std::size_t f = 0; f < table_of.size(); ++f)
+            if (tower_of[static_cast<std::size_t>(table_of[f])] == tower)
+                columns += dim_of(static_cast<std::int64_t>(f));
+        return columns;
     }
     [[nodiscard]] int dim_of(std::int64_t feature) const {
         return tables[static_cast<std::size_t>(table_of[static_cast<std::size_t>(feature)])].dim;
@@ -119,12 +127,14 @@ inline bool starts_at_negative_zero(std::int64_t row, std::int64_t column) {
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
 /// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
 /// sign, some weighted rows too small for anything but -0.0.
-inline Scenario make_scenario(const Case& c, const std::string& sharding, bool pooled) {
+/// \param modules  every tower has a table, and a module with one output and half as many as its inputs
+inline Scenario make_scenario(const Case& c, const std::string& sharding, bool pooled, bool modules = false) {
     Dice dice{c.seed};
     Scenario s;
     const std::vector<std::string> policies =
         sharding == "mixed" ? std::vector<std::string>{"dp", "table", "row"} : std::vector<std::string>{sharding};
-    const std::int64_t tables = sharding == "mixed" ? 3 + dice.below(3) : 1 + dice.below(3);
+    std::int64_t tables = sharding == "mixed" ? 3 + dice.below(3) : 1 + dice.below(3);
+    if (modules) tables += c.towers - 1;
     for (std::int64_t t = 0; t < tables; ++t) {
         sw::TableConfig table{.name = "t" + std::to_string(t),
                               .rows = dice.pick<std::int64_t>({1, 2, 5, 17, 64, 300}),
@@ -138,7 +148,13 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
             s.width += table.dim;
         }
         s.tables.push_back(table);
-        s.tower_of.push_back(c.towers == 0 ? 0 : static_cast<int>((c.seed / 3 + t * (1 + c.seed % 2)) % c.towers));
+        const std::uint64_t step = modules && t < c.towers ? 1 : 1 + c.seed % 2;
+        s.tower_of.push_back(c.towers == 0 ? 0 : static_cast<int>((c.seed / 3 + t * step) % c.towers));
+    }
+    if (modules) {
+        s.width = 0;
+        for (int tower = 0; tower < c.towers; ++tower)
+            s.width += 1 + s.columns_of(tower) / 2;
     }
     for (int step = 0; step < c.steps; ++step) {
         std::vector<RankBatch> ranks;

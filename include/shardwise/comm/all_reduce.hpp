@@ -18,23 +18,29 @@
 #include "shardwise/topology/groups.hpp"
 
 /// \file
-/// The sum of a vector over all ranks, along the topology's tree.
+/// The sum of a vector over all ranks, or those of a group, along the topology's tree.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Sums a span over all ranks, in place: ranks in order inside a host, hosts in order, each sum from +0.0, so
-/// that every communicator gives the same bits. Scatter inside the host, scatter across hosts, gather back: four
-/// flushes, and of n elements each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for H
-/// hosts of L ranks. `start` sends the first part and returns, so that other work can go on until `finish`. Collective;
-/// one sum at a time. \tparam T  float or double
-template <class T>
+/// Sums a span over all ranks of a group, in place: ranks in order inside a host, hosts in order, each sum from +0.0,
+/// so that every communicator gives the same bits. Scatter inside the host, scatter across hosts, gather back: four
+/// flushes, and of n elements each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for a
+/// group of H hosts with L ranks each. `start` sends the first part and returns, so that other work can go on until
+/// `finish`. Collective over all ranks, and members of one group give spans of one size; one sum at a time.
+/// \tparam T  float or double \tparam G  who adds up: World, or OneTower
+template <class T, Group G = World>
 class BasicTreeAllReduce {
     static_assert(std::is_floating_point_v<T>, "BasicTreeAllReduce<> sums float or double");
 
   public:
-    explicit BasicTreeAllReduce(CommunicatorRef comm,
-                                std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
-        : comm_{comm}, buffers_{memory}, sum_{memory} {}
+    explicit BasicTreeAllReduce(
+        CommunicatorRef comm,
+        std::pmr::memory_resource& memory = *std::pmr::new_delete_resource()) requires std::is_same_v<G, World>
+        : BasicTreeAllReduce{comm, comm.topology(), memory} {}
+    /// \param topology  the communicator's, with the towers that G sees: LayerBase::topology()
+    BasicTreeAllReduce(CommunicatorRef comm, const Topology& topology,
+                       std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+        : comm_{comm}, topology_{topology}, buffers_{memory}, sum_{memory} {}
     BasicTreeAllReduce(const BasicTreeAllReduce&) = delete;
     BasicTreeAllReduce& operator=(const BasicTreeAllReduce&) = delete;
     ~BasicTreeAllReduce() {
@@ -48,33 +54,33 @@ class BasicTreeAllReduce {
     /// `values` must stay where they are, unchanged, until `finish`.
     void start(std::span<T> values) {
         values_ = values;
-        const Topology t = comm_.topology();
-        host_part_ =
-            part(Part{0, static_cast<std::int64_t>(values.size())}, t.local_of(comm_.rank()), t.ranks_per_host);
-        post<OneHost>("all_reduce: scatter inside hosts", Part{0, static_cast<std::int64_t>(values.size())},
-                      values_.data(), true);
+        host_part_ = part(Part{0, static_cast<std::int64_t>(values.size())}, OnHost::index(topology_, comm_.rank()),
+                          OnHost::size(topology_));
+        post<OnHost>("all_reduce: scatter inside hosts", Part{0, static_cast<std::int64_t>(values.size())},
+                     values_.data(), true);
         started_ = true;
     }
     void finish() {
-        const Topology t = comm_.topology();
         wait();
-        fold<OneHost>(host_part_, values_.data());
-        const Part mine = part(host_part_, t.host_of(comm_.rank()), t.hosts);
+        fold<OnHost>(host_part_, values_.data());
+        const Part mine = part(host_part_, OverHosts::index(topology_, comm_.rank()), OverHosts::size(topology_));
         std::copy_n(sum_.data(), host_part_.count, values_.data() + host_part_.first);
-        post<Peers>("all_reduce: scatter across hosts", host_part_, values_.data(), true);
+        post<OverHosts>("all_reduce: scatter across hosts", host_part_, values_.data(), true);
         wait();
-        fold<Peers>(mine, values_.data());
+        fold<OverHosts>(mine, values_.data());
         std::copy_n(sum_.data(), mine.count, values_.data() + mine.first);
-        post<Peers>("all_reduce: gather across hosts", host_part_, values_.data(), false);
+        post<OverHosts>("all_reduce: gather across hosts", host_part_, values_.data(), false);
         wait();
-        take<Peers>(host_part_, values_.data());
-        post<OneHost>("all_reduce: gather inside hosts", Part{0, static_cast<std::int64_t>(values_.size())},
-                      values_.data(), false);
+        take<OverHosts>(host_part_, values_.data());
+        post<OnHost>("all_reduce: gather inside hosts", Part{0, static_cast<std::int64_t>(values_.size())},
+                     values_.data(), false);
         wait();
-        take<OneHost>(Part{0, static_cast<std::int64_t>(values_.size())}, values_.data());
+        take<OnHost>(Part{0, static_cast<std::int64_t>(values_.size())}, values_.data());
     }
 
   private:
+    using OnHost = Within<OneHost, G>;
+    using OverHosts = Within<Peers, G>;
     struct Part {
         std::int64_t first;
         std::int64_t count;
@@ -85,20 +91,20 @@ class BasicTreeAllReduce {
         return {whole.first + first, whole.count * (index + 1) / members - first};
     }
 
-    /// Scatter: to each member of G its share of `whole`; gather: my share to all.
-    template <class G>
+    /// Scatter: to each member of H its share of `whole`; gather: my share to all.
+    template <class H>
     void post(const char* step, Part whole, const T* values, bool scatter) {
-        const Topology t = comm_.topology();
-        const int me = G::index(t, comm_.rank());
+        const Topology& t = topology_;
+        const int me = H::index(t, comm_.rank());
         buffers_.out.clear();
         buffers_.in.clear();
         for (int peer = 0; peer < comm_.size(); ++peer)
             static_cast<void>(buffers_.of(peer));
-        for (int index = 0; index < G::size(t); ++index) {
+        for (int index = 0; index < H::size(t); ++index) {
             if (index == me) continue;
-            const int peer = G::member(t, comm_.rank(), index);
-            const Part theirs = part(whole, index, G::size(t));
-            const Part mine = part(whole, me, G::size(t));
+            const int peer = H::member(t, comm_.rank(), index);
+            const Part theirs = part(whole, index, H::size(t));
+            const Part mine = part(whole, me, H::size(t));
             const Part send = scatter ? theirs : mine;
             const Part receive = scatter ? mine : theirs;
             const std::span<const T> out{values + send.first, static_cast<std::size_t>(send.count)};
@@ -116,24 +122,24 @@ class BasicTreeAllReduce {
         started_ = false;
     }
     /// sum_ = the members' values of `mine`, in their order, from +0.0.
-    template <class G>
+    template <class H>
     void fold(Part mine, const T* values) {
-        const Topology t = comm_.topology();
+        const Topology& t = topology_;
         std::span<T> sum = sum_.assign_zero(static_cast<std::size_t>(mine.count));
-        for (int index = 0; index < G::size(t); ++index) {
-            const int peer = G::member(t, comm_.rank(), index);
+        for (int index = 0; index < H::size(t); ++index) {
+            const int peer = H::member(t, comm_.rank(), index);
             const T* __restrict term =
                 peer == comm_.rank() ? values + mine.first : reinterpret_cast<const T*>(buffers_.of(peer).data());
             for (std::size_t i = 0; i < sum.size(); ++i)
                 sum[i] += term[i];
         }
     }
-    template <class G>
+    template <class H>
     void take(Part whole, T* values) {
-        const Topology t = comm_.topology();
-        for (int index = 0; index < G::size(t); ++index) {
-            const int peer = G::member(t, comm_.rank(), index);
-            const Part theirs = part(whole, index, G::size(t));
+        const Topology& t = topology_;
+        for (int index = 0; index < H::size(t); ++index) {
+            const int peer = H::member(t, comm_.rank(), index);
+            const Part theirs = part(whole, index, H::size(t));
             if (peer != comm_.rank() && theirs.count != 0)
                 std::memcpy(values + theirs.first, buffers_.of(peer).data(),
                             static_cast<std::size_t>(theirs.count) * sizeof(T));
@@ -141,6 +147,7 @@ class BasicTreeAllReduce {
     }
 
     CommunicatorRef comm_;
+    Topology topology_;
     CollectiveBuffers buffers_;
     Buffer<T> sum_;
     std::span<T> values_;
@@ -151,32 +158,42 @@ class BasicTreeAllReduce {
 /// Sums of floats.
 using TreeAllReduce = BasicTreeAllReduce<float>;
 
-/// What one BasicTreeAllReduce<T> of `elements` elements moves. Not collective: a pure function, the same on all ranks.
-template <class T = float>
-[[nodiscard]] TrafficMatrix predict_all_reduce(const Topology& topology, std::int64_t elements) {
+/// What one BasicTreeAllReduce<T, G> moves. Not collective: a pure function, the same on all ranks.
+/// \param elements_of  elements_of(rank): of the spans that are summed, equal inside a group
+template <class T, Group G, class Elements>
+[[nodiscard]] TrafficMatrix predict_group_all_reduce(const Topology& topology, Elements elements_of) {
     TrafficMatrix moved{topology};
+    const Topology inside = G::inside(topology);
     const auto first = [](std::int64_t count, int index, int members) { return count * index / members; };
     const auto send = [&](int from, int to, std::int64_t count) {
         moved.at(from, to) += {.payload = count * static_cast<std::int64_t>(sizeof(T)), .control = 0, .messages = 1};
     };
-    const int hosts = topology.hosts;
-    const int locals = topology.ranks_per_host;
+    const int hosts = inside.hosts;
+    const int locals = inside.ranks_per_host;
     for (int from = 0; from < topology.ranks(); ++from) {
-        const int mine = topology.local_of(from);
+        const std::int64_t elements = elements_of(from);
+        const int mine = inside.local_of(G::index(topology, from));
+        const int my_host = inside.host_of(G::index(topology, from));
         for (int to = 0; to < topology.ranks(); ++to) {
-            if (to == from) continue;
-            const int theirs = topology.local_of(to);
-            if (topology.host_of(to) == topology.host_of(from)) {  // their share out, and mine back
+            if (to == from || G::member(topology, to, 0) != G::member(topology, from, 0)) continue;
+            const int theirs = inside.local_of(G::index(topology, to));
+            const int their_host = inside.host_of(G::index(topology, to));
+            if (their_host == my_host) {  // their share out, and mine back
                 send(from, to, first(elements, theirs + 1, locals) - first(elements, theirs, locals));
                 send(from, to, first(elements, mine + 1, locals) - first(elements, mine, locals));
             } else if (theirs == mine) {  // the same with the share of our index
                 const std::int64_t part = first(elements, mine + 1, locals) - first(elements, mine, locals);
-                for (const int host : {topology.host_of(to), topology.host_of(from)})
+                for (const int host : {their_host, my_host})
                     send(from, to, first(part, host + 1, hosts) - first(part, host, hosts));
             }
         }
     }
     return moved;
+}
+/// What one BasicTreeAllReduce<T> of `elements` elements over all ranks moves.
+template <class T = float>
+[[nodiscard]] TrafficMatrix predict_all_reduce(const Topology& topology, std::int64_t elements) {
+    return predict_group_all_reduce<T, World>(topology, [&](int) { return elements; });
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -35,7 +35,7 @@ class MatrixView {
     [[nodiscard]] constexpr T& operator()(std::int64_t i, std::int64_t j) const noexcept { return row(i)[j]; }
     /// Columns [first, first + count) of every row; a matrix without rows may have no memory.
     [[nodiscard]] constexpr MatrixView columns_from(std::int64_t first, std::int64_t count) const noexcept {
-        return {data_ == nullptr ? nullptr : data_ + first, rows_, count, stride_};
+        return {rows_ == 0 ? data_ : data_ + first, rows_, count, stride_};
     }
     /// Rows [first, first + count).
     [[nodiscard]] constexpr MatrixView rows_from(std::int64_t first, std::int64_t count) const noexcept {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,20 +32,37 @@ struct CrossNetConfig {
 };
 
 /// x[l+1] = x[0] * (W[l] x[l] + b[l]) + x[l], where * goes element by element, and W[l] = U[l] V[l] with a rank.
-/// Not collective.
+/// Not collective. A CrossNet holds weights alone: what a batch leaves from forward to backward is the caller's Work.
 class CrossNet {
   public:
+    /// What a batch leaves from forward to backward, in buffers that grow when it is larger than all before it.
+    struct Work {
+        Work() = default;
+        explicit Work(std::pmr::memory_resource& memory) { on(memory); }
+        /// Takes memory from `memory` from now on, where it has none yet.
+        Work& on(std::pmr::memory_resource& memory) noexcept {
+            for (Buffer<float>* buffer : {&outputs, &lower, &gradient})
+                buffer->on(memory);
+            wide.on(memory);
+            return *this;
+        }
+
+        MatrixView<const float> input = {};
+        Buffer<float> outputs;   ///< (layer, product and output, samples, width)
+        Buffer<float> lower;     ///< (layer, samples, rank)
+        Buffer<float> gradient;  ///< (of output, product and way through, samples, width), (samples, rank)
+        WideProducts wide;
+    };
+
     /// Reserves `<name>.<layer>.u.weight` (width, rank), `.u.bias` and `.v.weight` (rank, width) for each layer in
     /// `set`, which outlives this; without a rank `<name>.<layer>.w.weight` (width, width) and `.w.bias`.
-    ///
-    /// \param work  where outputs and gradients of the layers live; a MemoryAccount's `work()`
     ///
     /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients
     ///
     /// \throws BadInput when the width or the number of layers is not positive, or the rank negative
-    CrossNet(ParameterSet& set, const std::string& name, const CrossNetConfig& config, std::pmr::memory_resource& work,
+    CrossNet(ParameterSet& set, const std::string& name, const CrossNetConfig& config,
              DensePrecision precision = DensePrecision::single)
-        : config_{checked(name, config)}, outputs_{work}, lower_{work}, gradient_{work} {
+        : config_{checked(name, config)}, wide_{precision == DensePrecision::wide} {
         for (std::int64_t l = 0; l < config.layers; ++l) {
             const std::string layer = name + "." + std::to_string(l);
             if (config.rank == 0) {
@@ -55,15 +72,29 @@ class CrossNet {
                 down_.emplace_back(set, layer + ".v", config.width, config.rank, Linear::Bias::none);
             }
         }
-        if (precision == DensePrecision::wide) wide_.emplace(work);
     }
 
     [[nodiscard]] const CrossNetConfig& config() const noexcept { return config_; }
     /// Of forward and backward together, a sample: 6 a multiplication of a weight, 6 an element and layer.
-    [[nodiscard]] std::int64_t flops() const noexcept {
-        const std::int64_t weights =
-            config_.rank == 0 ? config_.width * config_.width : 2 * config_.width * config_.rank;
-        return 6 * config_.layers * (weights + config_.width);
+    [[nodiscard]] static std::int64_t flops(const CrossNetConfig& config) noexcept {
+        const std::int64_t weights = config.rank == 0 ? config.width * config.width : 2 * config.width * config.rank;
+        return 6 * config.layers * (weights + config.width);
+    }
+    [[nodiscard]] std::int64_t flops() const noexcept { return flops(config_); }
+    /// Weights and biases.
+    [[nodiscard]] static std::int64_t parameter_count(const CrossNetConfig& config) noexcept {
+        const std::int64_t weights = config.rank == 0 ? config.width * config.width : 2 * config.width * config.rank;
+        return config.layers * (weights + config.width);
+    }
+    /// The floats that the first three buffers of a Work need for `samples`, and what its wide products need.
+    [[nodiscard]] static std::array<std::int64_t, 3> work_floats(const CrossNetConfig& config, std::int64_t samples) {
+        return {2 * config.layers * config.width * samples, config.layers * config.rank * samples,
+                (3 * config.width + config.rank) * samples};
+    }
+    static void add_needs(const CrossNetConfig& config, std::int64_t samples, WideProducts::Needs& needs) {
+        if (config.rank == 0) return needs.add(samples, config.width, config.width);
+        needs.add(samples, config.width, config.rank);
+        needs.add(samples, config.rank, config.width);
     }
 
     /// Initial values: weights uniform with variance 2 / (inputs + outputs), biases zero. A function of seed and
@@ -74,64 +105,77 @@ class CrossNet {
                 layer.initialize_weight(seed);
     }
 
-    /// The output, (samples, width), contiguous, valid until the next forward.
+    /// The output, (samples, width), contiguous, valid until the next forward with this Work.
     /// \param input  (samples, width); has to stay as it is until backward
-    MatrixView<const float> forward(MatrixView<const float> input) {
+    MatrixView<const float> forward(MatrixView<const float> input, Work& work) const {
         SHARDWISE_ASSERT(input.columns() == config_.width);
-        input_ = input;
-        outputs_.resize(size(2 * config_.layers * config_.width));
-        lower_.resize(size(config_.layers * config_.rank));
+        const auto [outputs, lowers, gradients] = work_floats(config_, input.rows());
+        work.input = input;
+        work.outputs.resize(static_cast<std::size_t>(outputs));
+        work.lower.resize(static_cast<std::size_t>(lowers));
         for (std::int64_t l = 0; l < config_.layers; ++l) {
-            const MatrixView<const float> x = layer_input(l);
-            const MatrixView<float> z = product(l);
-            if (config_.rank != 0) down(l).forward(x, lower(l), wide());
-            upper(l).forward(config_.rank == 0 ? x : MatrixView<const float>{lower(l)}, z, wide());
-            const MatrixView<float> y = output(l);
-            for (std::int64_t i = 0; i < y.rows(); ++i)
-                for (std::int64_t j = 0; j < y.columns(); ++j)
-                    y(i, j) = std::fma(input_(i, j), z(i, j), x(i, j));
+            const MatrixView<const float> x = layer_input(work, l);
+            const MatrixView<float> z = product(work, l);
+            if (config_.rank != 0) down(l).forward(x, lower(work, l), wide(work));
+            upper(l).forward(config_.rank == 0 ? x : MatrixView<const float>{lower(work, l)}, z, wide(work));
+            const MatrixView<float> y = output(work, l);
+            for (std::int64_t i = 0; i < y.rows(); ++i) {
+                const float* const first = input.row(i);
+                const float* const below = x.row(i);
+                const float* const through = z.row(i);
+                float* __restrict to = y.row(i);
+                for (std::int64_t j = 0; j < config_.width; ++j)
+                    to[j] = std::fma(first[j], through[j], below[j]);
+            }
         }
-        return layer_input(config_.layers);
+        return last_output(work);
     }
+    /// What the last forward with this Work returned.
+    [[nodiscard]] MatrixView<const float> last_output(Work& work) const { return layer_input(work, config_.layers); }
 
     /// Overwrites the gradients of all layers, and writes the gradient with respect to the input.
-    /// \param gradient        (samples, width), with respect to the output of the last forward
+    /// \param work            as the last forward left it
+    /// \param gradient        (samples, width), with respect to the output of that forward
     /// \param input_gradient  (samples, width), overlaps neither input nor gradient
-    void backward(MatrixView<const float> gradient, MatrixView<float> input_gradient) {
-        SHARDWISE_ASSERT(gradient.rows() == input_.rows() && gradient.columns() == config_.width);
-        gradient_.resize(size(3 * config_.width + config_.rank));
-        const std::int64_t all = input_.rows() * config_.width;
-        const MatrixView<float> dx{gradient_.data(), input_.rows(), config_.width};  // of the layer's output
-        const MatrixView<float> dz{gradient_.data() + all, input_.rows(), config_.width};
-        const MatrixView<float> through{gradient_.data() + 2 * all, input_.rows(), config_.width};
-        const MatrixView<float> below{gradient_.data() + 3 * all, input_.rows(), config_.rank};
+    void backward(Work& work, MatrixView<const float> gradient, MatrixView<float> input_gradient) const {
+        const MatrixView<const float> input = work.input;
+        SHARDWISE_ASSERT(gradient.rows() == input.rows() && gradient.columns() == config_.width);
+        work.gradient.resize(static_cast<std::size_t>(work_floats(config_, input.rows())[2]));
+        const std::int64_t width = config_.width;
+        const std::int64_t all = input.rows() * width;
+        const MatrixView<float> dx{work.gradient.data(), input.rows(), width};  // of the layer's output
+        const MatrixView<float> dz{dx.data() + all, input.rows(), width};
+        const MatrixView<float> through{dz.data() + all, input.rows(), width};
+        const MatrixView<float> below{through.data() + all, input.rows(), config_.rank};
         for (std::int64_t i = 0; i < dx.rows(); ++i) {
-            std::copy_n(gradient.row(i), dx.columns(), dx.row(i));
-            std::fill_n(input_gradient.row(i), dx.columns(), 0.0F);
+            std::copy_n(gradient.row(i), width, dx.row(i));
+            std::fill_n(input_gradient.row(i), width, 0.0F);
         }
         for (std::int64_t l = config_.layers - 1; l >= 0; --l) {
-            const MatrixView<float> z = product(l);
-            for (std::int64_t i = 0; i < dx.rows(); ++i)
-                for (std::int64_t j = 0; j < dx.columns(); ++j) {
-                    dz(i, j) = dx(i, j) * input_(i, j);
-                    input_gradient(i, j) = std::fma(dx(i, j), z(i, j), input_gradient(i, j));
+            const MatrixView<float> z = product(work, l);
+            for (std::int64_t i = 0; i < dx.rows(); ++i) {
+                const float* const first = input.row(i);
+                const float* const of_output = dx.row(i);
+                const float* const product_row = z.row(i);
+                float* __restrict of_product = dz.row(i);
+                float* __restrict of_input = input_gradient.row(i);
+                for (std::int64_t j = 0; j < width; ++j) {
+                    of_product[j] = of_output[j] * first[j];
+                    of_input[j] = std::fma(of_output[j], product_row[j], of_input[j]);
                 }
-            if (config_.rank == 0) {
-                upper(l).backward(layer_input(l), dz, wide());
-                upper(l).backward_input(dz, through, wide());
-            } else {
-                upper(l).backward(lower(l), dz, wide());
-                upper(l).backward_input(dz, below, wide());
-                down(l).backward(layer_input(l), below, wide());
-                down(l).backward_input(below, through, wide());
             }
-            for (std::int64_t i = 0; i < dx.rows(); ++i)
-                for (std::int64_t j = 0; j < dx.columns(); ++j)
-                    dx(i, j) += through(i, j);
+            if (config_.rank == 0) {
+                upper(l).backward(layer_input(work, l), dz, wide(work));
+                upper(l).backward_input(dz, through, wide(work));
+            } else {
+                upper(l).backward(lower(work, l), dz, wide(work));
+                upper(l).backward_input(dz, below, wide(work));
+                down(l).backward(layer_input(work, l), below, wide(work));
+                down(l).backward_input(below, through, wide(work));
+            }
+            add(through, dx);
         }
-        for (std::int64_t i = 0; i < dx.rows(); ++i)
-            for (std::int64_t j = 0; j < dx.columns(); ++j)
-                input_gradient(i, j) += dx(i, j);
+        add(dx, input_gradient);
     }
 
   private:
@@ -142,34 +186,35 @@ class CrossNet {
                            ": width and layers are at least 1, the rank at least 1, or 0 for full weights"};
         return config;
     }
-    [[nodiscard]] WideProducts* wide() noexcept { return wide_ ? &*wide_ : nullptr; }
-    [[nodiscard]] std::size_t size(std::int64_t columns) const noexcept {
-        return static_cast<std::size_t>(input_.rows() * columns);
+    static void add(MatrixView<const float> terms, MatrixView<float> sums) {
+        for (std::int64_t i = 0; i < sums.rows(); ++i) {
+            const float* const from = terms.row(i);
+            float* __restrict to = sums.row(i);
+            for (std::int64_t j = 0; j < sums.columns(); ++j)
+                to[j] += from[j];
+        }
     }
+    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.wide : nullptr; }
     [[nodiscard]] const Linear& upper(std::int64_t layer) const { return upper_[static_cast<std::size_t>(layer)]; }
     [[nodiscard]] const Linear& down(std::int64_t layer) const { return down_[static_cast<std::size_t>(layer)]; }
     /// W x + b of a layer.
-    [[nodiscard]] MatrixView<float> product(std::int64_t layer) { return slab(2 * layer); }
-    [[nodiscard]] MatrixView<float> output(std::int64_t layer) { return slab(2 * layer + 1); }
-    [[nodiscard]] MatrixView<float> slab(std::int64_t number) {
-        return {outputs_.data() + number * input_.rows() * config_.width, input_.rows(), config_.width};
+    [[nodiscard]] MatrixView<float> product(Work& work, std::int64_t layer) const { return slab(work, 2 * layer); }
+    [[nodiscard]] MatrixView<float> output(Work& work, std::int64_t layer) const { return slab(work, 2 * layer + 1); }
+    [[nodiscard]] MatrixView<float> slab(Work& work, std::int64_t number) const {
+        return {work.outputs.data() + number * work.input.rows() * config_.width, work.input.rows(), config_.width};
     }
     /// V x of a layer.
-    [[nodiscard]] MatrixView<float> lower(std::int64_t layer) {
-        return {lower_.data() + layer * input_.rows() * config_.rank, input_.rows(), config_.rank};
+    [[nodiscard]] MatrixView<float> lower(Work& work, std::int64_t layer) const {
+        return {work.lower.data() + layer * work.input.rows() * config_.rank, work.input.rows(), config_.rank};
     }
-    [[nodiscard]] MatrixView<const float> layer_input(std::int64_t layer) {
-        return layer == 0 ? input_ : MatrixView<const float>{output(layer - 1)};
+    [[nodiscard]] MatrixView<const float> layer_input(Work& work, std::int64_t layer) const {
+        return layer == 0 ? work.input : MatrixView<const float>{output(work, layer - 1)};
     }
 
     CrossNetConfig config_;
+    bool wide_;
     std::vector<Linear> upper_;  // (layer)
     std::vector<Linear> down_;   // (layer), with a rank
-    std::optional<WideProducts> wide_;
-    MatrixView<const float> input_;
-    Buffer<float> outputs_;   // (layer, product and output, samples, width)
-    Buffer<float> lower_;     // (layer, samples, rank)
-    Buffer<float> gradient_;  // (of output, product and way through, samples, width), (samples, rank)
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
 #include <cblas.h>
@@ -27,6 +30,22 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// call acts.
 inline void single_threaded_blas() {
     [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
+}
+
+/// What to do about an OpenBLAS that does not know this processor: newer ones than itself it treats as one without AVX,
+/// and products take several times as long. Empty where it knows the processor. Not collective.
+[[nodiscard]] inline std::string blas_hint() {
+#if defined(__x86_64__)
+    const std::string core = openblas_get_corename();
+    const std::string_view without_avx[] = {"Prescott", "Core2",     "Penryn", "Dunnington", "Nehalem",
+                                            "Atom",     "Northwood", "Katmai", "Generic"};
+    if (!__builtin_cpu_supports("avx2") || std::ranges::find(without_avx, core) == std::end(without_avx)) return {};
+    return "OpenBLAS takes this processor for a " + core +
+           " and multiplies several times as slowly as it could: set OPENBLAS_CORETYPE=" +
+           (__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell") + " in the environment";
+#else
+    return {};
+#endif
 }
 
 namespace detail {

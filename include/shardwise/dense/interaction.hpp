@@ -13,6 +13,8 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/dense/gemm.hpp"
+#include "shardwise/dense/parameter.hpp"
+#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// How DLRM lets a sample's vectors meet: every pair's dot product.
@@ -27,6 +29,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// One small matrix product a sample; the work buffers hold one sample and are allocated at construction.
 class DotInteraction {
   public:
+    static constexpr const char* model = "DLRM";
+    struct Config {};
+
+    /// As a model makes one: without parameters, and of one precision, since no sum knows the batch.
+    DotInteraction(ParameterSet&, std::int64_t dimension, std::int64_t features, const Config&,
+                   std::pmr::memory_resource& work, DensePrecision)
+        : DotInteraction{dimension, features, work} {}
+    void initialize(std::uint64_t) const {}
+
     /// \param dimension  D, elements of each vector, at least 1
     /// \param features   F, feature vectors a sample, at least 0
     /// \param work       where 2 * (F+1) * (D+F+1) floats live; a MemoryAccount's `work()`
@@ -47,7 +58,17 @@ class DotInteraction {
     /// F.
     [[nodiscard]] std::int64_t features() const noexcept { return vectors_ - 1; }
     /// Columns of an output: D + (F+1) F / 2.
-    [[nodiscard]] std::int64_t outputs() const noexcept { return dimension_ + vectors_ * (vectors_ - 1) / 2; }
+    [[nodiscard]] std::int64_t outputs() const noexcept { return outputs(dimension_, features()); }
+
+    /// Of forward and backward together, a sample, as a profiler counts: 6 (F+1)^2 D. Backward needs one product of the
+    /// two that it counts, since the pairs are symmetric.
+    [[nodiscard]] static std::int64_t flops(std::int64_t dimension, std::int64_t features, const Config&) noexcept {
+        return 6 * (features + 1) * (features + 1) * dimension;
+    }
+    [[nodiscard]] static std::int64_t parameter_count(std::int64_t, std::int64_t, const Config&) noexcept { return 0; }
+    [[nodiscard]] static std::int64_t outputs(std::int64_t dimension, std::int64_t features) noexcept {
+        return dimension + (features + 1) * features / 2;
+    }
 
     /// Not collective; 2 * samples * (F+1)^2 * D flops.
     /// \param dense     (samples, D)

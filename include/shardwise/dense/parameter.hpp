@@ -88,6 +88,28 @@ class ParameterSet {
         allocated_ = true;
     }
 
+    /// What the parameters reserved so far take, values and gradients. \param precision  as allocate is given
+    [[nodiscard]] std::int64_t bytes(DensePrecision precision = DensePrecision::single) const {
+        const auto total = static_cast<std::size_t>(span_elements());
+        return static_cast<std::int64_t>(
+            2 * buffer_capacity(total * sizeof(float)) +
+            (precision == DensePrecision::wide ? buffer_capacity(total * sizeof(double)) : 0));
+    }
+    /// Elements of values() once what is reserved so far is allocated.
+    [[nodiscard]] std::int64_t span_elements() const {
+        std::size_t total = 0;
+        for (const Parameter& parameter : parameters_)
+            total += padded(parameter);
+        return static_cast<std::int64_t>(total);
+    }
+    /// Elements of the parameters reserved so far.
+    [[nodiscard]] std::int64_t elements() const {
+        std::size_t total = 0;
+        for (const Parameter& parameter : parameters_)
+            total += parameter.size();
+        return static_cast<std::int64_t>(total);
+    }
+
     /// Values of all parameters, with the zeros between them.
     [[nodiscard]] std::span<float> values() noexcept { return values_.span(); }
     [[nodiscard]] std::span<const float> values() const noexcept { return values_.span(); }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -26,7 +27,30 @@ enum class DensePrecision : std::uint8_t { single, wide };
 /// Products of floats with sums in double. Keeps copies of the operands in double in work buffers. Not collective.
 class WideProducts {
   public:
-    explicit WideProducts(std::pmr::memory_resource& work) : a_{work}, b_{work}, c_{work} {}
+    WideProducts() = default;
+    explicit WideProducts(std::pmr::memory_resource& work) { on(work); }
+
+    /// Takes memory from `work` from now on, where it has none yet.
+    WideProducts& on(std::pmr::memory_resource& work) noexcept {
+        for (Buffer<double>* buffer : {&a_, &b_, &c_})
+            buffer->on(work);
+        return *this;
+    }
+
+    /// What the buffers need for all products of a linear map and its gradients.
+    struct Needs {
+        std::int64_t a = 0;
+        std::int64_t b = 0;
+        std::int64_t c = 0;
+
+        /// \param rows  samples
+        void add(std::int64_t rows, std::int64_t inputs, std::int64_t outputs) noexcept {
+            const std::int64_t samples = 8 * rows * std::max(inputs, outputs);
+            a = std::max(a, samples);
+            b = std::max({b, 8 * inputs * outputs, 8 * rows * inputs});
+            c = std::max(c, samples);
+        }
+    };
 
     /// c = a b, rounded. \param a (m, k) \param b (k, n) \param c (m, n), overlaps neither
     void nn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) {

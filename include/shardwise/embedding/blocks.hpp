@@ -7,19 +7,22 @@
 #include <numeric>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/matrix.hpp"
 #include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/lookup_kernel.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
-/// What the lanes of ids and vectors hold: one block a (source, feature, shard).
+/// What the lanes of ids and vectors hold: one block a (source, feature, shard), or behind a tower's module one a
+/// (source, tower).
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 /// What a block of a lane is about. All but `n` is a function of placement, topology and plan; `n` is data.
 struct Head {
     int source = 0;   ///< the rank whose samples these are
-    int feature = 0;  ///< number in the placement
+    int owner = 0;    ///< the rank that has their rows; behind a module, one of the tower
+    int feature = 0;  ///< number in the placement; behind a module, the tower's
     int shard = 0;
     int dim = 0;         ///< columns of the shard
     std::int64_t n = 0;  ///< ids: bags; vectors: rows
@@ -89,6 +92,17 @@ struct VectorBlock {
         }
     }
 };
+
+/// Writes all rows of a block of sums. A sum that a wire rounded to -0.0 is +0.0, as along every tree of sums.
+inline void write_sums(const VectorBlock& block, const MatrixView<float>& out) {
+    if (block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
+    for (std::int64_t i = 0; i < out.rows(); ++i) {
+        const float* __restrict from = block.row(i);
+        float* __restrict to = out.row(i);
+        for (std::int64_t d = 0; d < out.columns(); ++d)
+            to[d] = 0.0F + from[d];
+    }
+}
 
 /// A block in memory whose rows follow each other.
 [[nodiscard]] inline VectorBlock rows_in_memory(const Head& head, const float* data) noexcept {

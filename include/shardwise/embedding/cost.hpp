@@ -11,6 +11,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/blocks.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -35,6 +36,7 @@ struct EmbeddingCost {
 
     const Placement* placement = nullptr;
     const std::vector<BatchView>* batches = nullptr;          ///< (rank)
+    const LayerTowers* towers = nullptr;                      ///< of a layer with modules
     std::vector<std::vector<Count>> counts;                   ///< (source, block)
     std::vector<std::vector<std::vector<std::int64_t>>> ids;  ///< (source, block): local rows
     std::vector<std::vector<std::vector<std::int64_t>>>

@@ -103,6 +103,7 @@ struct ExchangeIds {
         for (const BlockPlace& place : mine) {
             const auto count = from.get<std::uint64_t>();
             IdBlock block{.head = {.source = peer,
+                                   .owner = env.rank,
                                    .feature = place.feature,
                                    .shard = place.shard,
                                    .dim = placement.shard(place).columns.count,
@@ -187,6 +188,7 @@ struct ExchangeIds {
             if (!Relays::relays(env.topology, env.rank, source)) continue;
             Relays::for_blocks(placement, env.rank, [&](const BlockPlace& place) {
                 Head& head = relayed.emplace_back(Head{.source = source,
+                                                       .owner = placement.shard(place).owner,
                                                        .feature = place.feature,
                                                        .shard = place.shard,
                                                        .dim = placement.shard(place).columns.count,

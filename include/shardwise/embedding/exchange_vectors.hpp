@@ -256,10 +256,8 @@ struct ExchangeVectors {
         for (const VectorBlock& block : tape.leaving)
             tape.to_rank.push_back(G::toward(env.topology, env.rank, block.head.source));
         tape.from_rank.clear();
-        for (const Head& head : tape.coming) {
-            const int owner = lanes.placement->shard({.feature = head.feature, .shard = head.shard}).owner;
-            tape.from_rank.push_back(G::toward(env.topology, env.rank, owner));
-        }
+        for (const Head& head : tape.coming)
+            tape.from_rank.push_back(G::toward(env.topology, env.rank, head.owner));
         tape.begin(
             env.topology, *lanes.memory, [&](std::size_t i) { return tape.to_rank[i]; },
             [&](std::size_t i) { return tape.from_rank[i]; });

@@ -23,8 +23,16 @@ struct OwnedVectors {};
 /// Vectors by (source, feature, shard), on a rank of G between the rows and the samples.
 template <class G>
 struct RelayedVectors {};
+/// One vector a sample, of all features of the tower G side by side, where RelayedVectors<G> were.
+template <class G>
+struct TowerVectors {};
+/// What a module made of them, there.
+template <class G>
+struct ModuleVectors {};
 /// Vectors by (feature, shard), where the samples are.
 struct HomeVectors {};
+/// What the modules made, by tower, where the samples are.
+struct HomeTowers {};
 /// What a lookup makes of ids; nothing where they are not with their rows, or where relays would not know how many
 /// vectors there are.
 template <class Form, bool Pooled>

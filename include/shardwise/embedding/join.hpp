@@ -119,8 +119,13 @@ struct JoinAdjoint {
         for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
             const std::int64_t ids = split.blocks[static_cast<std::size_t>(lanes.placement->block_index(f, s))].ids;
             tape.cursor.push_back(static_cast<std::int64_t>(at));
-            lanes.vectors.push_back(rows_in_memory({.source = env.rank, .feature = f, .shard = s, .dim = dim, .n = ids},
-                                                   tape.copies.data() + at));
+            const Head head{.source = env.rank,
+                            .owner = table.shards[static_cast<std::size_t>(s)].owner,
+                            .feature = f,
+                            .shard = s,
+                            .dim = dim,
+                            .n = ids};
+            lanes.vectors.push_back(rows_in_memory(head, tape.copies.data() + at));
             at += static_cast<std::size_t>(ids * dim);
         }
         for (std::int64_t i = 0; i < gradient.rows(); ++i) {
@@ -192,15 +197,11 @@ struct Join {
   private:
     static constexpr bool sums = S::splits == Splits::rows && Pooling::pooled;
 
-    /// Writes all rows of a block. A sum that a wire rounded to -0.0 is +0.0, as along every tree of sums.
     static void put(const VectorBlock& block, const MatrixView<float>& out) {
-        if (!Pooling::pooled || block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
-        for (std::int64_t i = 0; i < out.rows(); ++i) {
-            const float* __restrict from = block.row(i);
-            float* __restrict to = out.row(i);
-            for (std::int64_t d = 0; d < out.columns(); ++d)
-                to[d] = 0.0F + from[d];
-        }
+        if constexpr (Pooling::pooled)
+            write_sums(block, out);
+        else
+            block.write(out.data(), out.stride());
     }
     static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {
         for (std::int64_t i = 0; i < out.rows(); ++i) {

@@ -11,6 +11,7 @@
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/blocks.hpp"
 #include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/sharding/placement.hpp"
 
@@ -73,19 +74,20 @@ struct Lanes {
     const Placement* placement = nullptr;
     Store* store = nullptr;
     std::pmr::memory_resource* memory = nullptr;
-    const void* rule = nullptr;        ///< the SparseOptimizer that the plan's Update names
-    const UpdateStep* step = nullptr;  ///< number and learning rate of the step that is being learnt
+    const void* rule = nullptr;           ///< the SparseOptimizer that the plan's Update names
+    const UpdateStep* step = nullptr;     ///< number and learning rate of the step that is being learnt
+    const LayerTowers* towers = nullptr;  ///< of a layer with modules
     // bound once, common to all branches of a flight
     BatchView* batch = nullptr;
-    std::vector<MatrixView<float>>* output = nullptr;          ///< (feature of the layer)
-    std::vector<MatrixView<const float>>* gradient = nullptr;  ///< (feature of the layer)
+    std::vector<MatrixView<float>>* output = nullptr;          ///< (feature of the layer; with modules, tower)
+    std::vector<MatrixView<const float>>* gradient = nullptr;  ///< as output
     // the lanes
     std::vector<IdBlock> ids;
     std::vector<VectorBlock> vectors;
     std::vector<RowSet> rows;
     // the vectors that this rank will have, in their order
     std::vector<Head> relayed;  ///< on their way to other ranks: by source, feature and shard
-    std::vector<Head> home;     ///< of its own samples: by feature and shard
+    std::vector<Head> home;     ///< of its own samples: by feature and shard; behind modules, by tower
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -30,27 +30,35 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// that takes a batch or a gradient is collective: all ranks call it in the same order, with batches of any size, also
 /// empty. One instance a rank; not thread safe. \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat),
 /// Optimizer<> (RowwiseAdagrad<>), Pooling<> (Sum),
-///                   Order<> (Tree), Wire<> (Fp32), Device<> (Host), Element<> (float)
+///                   Order<> (Tree), Wire<> (Fp32), Tower<> (PassThrough), Device<> (Host), Element<> (float)
 template <class... Policies>
 class EmbeddingLayer final : public LayerBase {
   public:
     using policies = LayerPolicies<Policies...>;
     using rule_type = typename policies::rule;
+    using module_config = typename policies::module::Config;
     using plan = PlanOf<policies>;
     static constexpr bool pooled = policies::pooling::pooled;
     static_assert(std::is_same_v<FormAfter<Bags, plan>, Outputs>, "the plan of a layer leads from bags to outputs");
 
-    /// Pooled: (samples, sum of the features' dims). Sequences: (ids, dim) a feature.
+    /// Pooled: (samples, sum of the features' dims; with a module, of the towers' results). Sequences: (ids, dim) a
+    /// feature.
     using Output = std::conditional_t<pooled, MatrixView<const float>, std::span<const MatrixView<const float>>>;
     using Gradient = Output;
 
     /// Places and initialises the tables. Not collective; every rank gives the same arguments (the first flight
     /// throws Mismatch where tables, seed, learning rate or rule differ).
-    /// \param rule  the optimizer's constants
-    /// \throws BadInput for tables that make no sense
+    /// \param rule  the optimizer's constants \param module  those of the towers' modules
+    /// \throws BadInput for tables that make no sense, and constants that do not fit
     EmbeddingLayer(CommunicatorRef comm, std::vector<TableConfig> tables, const LayerOptions& options = {},
-                   const rule_type& rule = {})
-        : LayerBase{comm, std::move(tables), layer_traits<policies>(rule), options} {}
+                   const rule_type& rule = {}, const module_config& module = {})
+        : LayerBase{comm, std::move(tables), layer_traits<policies>(rule, module), options} {}
+
+    /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this
+    /// rank relays: sum them over the tower (BasicTreeAllReduce<T, OneTower>), then let an optimizer learn.
+    [[nodiscard]] auto& module() noexcept requires policies::has_module {
+        return *static_cast<typename policies::module*>(LayerBase::towers().module.get());
+    }
 
     /// The result of a flight's lookup; see LayerBase::forward. Collective.
     Output forward(Flight& flight, const SourceLocation& where = SourceLocation::current()) {

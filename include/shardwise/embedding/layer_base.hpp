@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "shardwise/embedding/layer_traits.hpp"
 #include "shardwise/embedding/memory.hpp"
 #include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/towers.hpp"
@@ -169,11 +172,12 @@ class LayerBase {
         return predict_bound(bound, tally);
     }
 
-    /// Bytes of tables and moments on rank `rank`. Not collective: a pure function, the same on all ranks.
+    /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
     [[nodiscard]] std::int64_t predict_static_bytes(int rank) const {
         std::int64_t bytes = 0;
         for (const Placement& placement : placements_)
             bytes += static_bytes(placement, rank, traits_.element_slots, traits_.row_slots);
+        if (has_modules()) bytes += traits_.module.static_bytes(towers_.config, towers_.shapes[tower_of(rank)]);
         return bytes;
     }
 
@@ -199,8 +203,11 @@ class LayerBase {
 
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
     [[nodiscard]] const std::vector<std::string>& features() const noexcept { return features_.names; }
-    /// Columns of a pooled result.
+    /// Columns of a pooled result, and of each of its parts: one a feature, or with modules one a tower.
     [[nodiscard]] int width() const noexcept { return features_.width; }
+    [[nodiscard]] const std::vector<int>& widths() const noexcept { return features_.dims; }
+    /// The towers of a layer with modules; of others, none.
+    [[nodiscard]] const LayerTowers& towers() const noexcept { return towers_; }
     /// True when results are one matrix, false when they are one a feature.
     [[nodiscard]] bool is_pooled() const noexcept { return traits_.pooled; }
     /// The communicator's, with the layer's towers.
@@ -253,6 +260,7 @@ class LayerBase {
                                            [](const Placement& placement) { return placement.replicated; }))
             throw BadInput{
                 "towers for a layer whose tables are all on every rank: they place nothing; leave them away"};
+        shape_towers(towers);
         make_stores();
         take_digest();
     }
@@ -277,13 +285,41 @@ class LayerBase {
             }
         }
     }
+    [[nodiscard]] bool has_modules() const noexcept { return traits_.module.make != nullptr; }
+    [[nodiscard]] std::size_t tower_of(int rank) const { return static_cast<std::size_t>(topology_.tower_of(rank)); }
+    /// \param towers  (table)
+    void shape_towers(const std::vector<int>& towers) {
+        if (!has_modules()) return;
+        towers_.config = traits_.module.config.get();
+        for (int t = 0; t < topology_.towers(); ++t) {
+            TowerShape& shape = towers_.shapes.emplace_back();
+            shape.tower = t;
+            for (std::size_t table = 0; table < tables_.size(); ++table)
+                if (towers[table] == t)
+                    shape.dims.insert(shape.dims.end(), features_of(tables_[table]).size(), tables_[table].dim);
+            if (shape.dims.empty())
+                throw BadInput{"tower " + std::to_string(t) + " of " + std::to_string(topology_.towers()) +
+                               " has no feature, and a module has nothing to work on there: give every tower one"};
+            towers_.outputs.push_back(traits_.module.outputs(towers_.config, shape));
+        }
+        features_.dims = towers_.outputs;
+        const std::int64_t width = std::accumulate(towers_.outputs.begin(), towers_.outputs.end(), std::int64_t{0});
+        if (width > std::numeric_limits<int>::max())
+            throw BadInput{"the towers' modules have " + std::to_string(width) + " columns: 2147483647 at most"};
+        features_.width = static_cast<int>(width);
+    }
+    /// Tables, moments, and the module of this rank's tower.
     void make_stores() {
         try {
+            if (has_modules())
+                towers_.module = traits_.module.make(towers_.config, towers_.shapes[tower_of(comm_.rank())],
+                                                     options_.seed, *options_.memory);
             for (const Placement& placement : placements_)
                 stores_.emplace_back(placement, comm_.rank(), traits_.element_slots, traits_.row_slots,
                                      options_.memory->tables());
         } catch (const std::bad_alloc&) {
-            throw BadInput{"the tables and moments on rank " + std::to_string(comm_.rank()) + " take " +
+            throw BadInput{std::string{has_modules() ? "the tables, moments and module" : "the tables and moments"} +
+                           " on rank " + std::to_string(comm_.rank()) + " take " +
                            std::to_string(predict_static_bytes(comm_.rank())) +
                            " bytes, and there is not as much memory: give smaller tables, or more ranks"};
         }
@@ -322,7 +358,7 @@ class LayerBase {
         for (const auto& tower : options_.towers)
             for (const std::string& feature : tower)
                 digest.add(std::int64_t{&tower - options_.towers.data()}).add(feature);
-        digest.add(std::int64_t{topology_.hosts_per_tower});
+        digest.add(std::int64_t{topology_.hosts_per_tower}).add(traits_.module.digest);
         digest.add(static_cast<std::int64_t>(options_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
         options_.learning_rate.add_to(digest);
     }
@@ -335,7 +371,7 @@ class LayerBase {
         detail::LayerState& state = *states_.back();
         for (std::size_t i = 0; i < placements_.size(); ++i)
             state.bind(traits_.mixed ? BranchPath{i} : BranchPath{}, placements_[i], stores_[i], memory,
-                       traits_.rule.get(), step_);
+                       traits_.rule.get(), step_, towers_);
         state.core.trace(options_.tracer);
         return state;
     }
@@ -357,8 +393,8 @@ class LayerBase {
         for (const BatchView& batch : batches)
             check_ids(placements_, batch, traits_.pooled);
         if (tally != nullptr) tally->begin_batch();
-        LayerCost cost = detail::predict_layer(traits_.program, topology(), placements_, traits_.mixed, batches, tally,
-                                               comm_.rank());
+        LayerCost cost = detail::predict_layer(traits_.program, topology(), placements_, traits_.mixed, towers_,
+                                               batches, tally, comm_.rank());
         if (tally != nullptr) {
             tally_messages(cost.segments, topology(), comm_.rank(), *tally);
             tally->need(4 * features_.output_elements(batches[static_cast<std::size_t>(comm_.rank())]));
@@ -373,6 +409,7 @@ class LayerBase {
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
     detail::LayerFeatures features_;
+    LayerTowers towers_;
     std::vector<Placement> placements_;  // (branch)
     std::vector<Store> stores_;          // (branch)
     UpdateStep step_;

@@ -10,6 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/cost.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/placement.hpp"
 
@@ -29,12 +30,13 @@ namespace detail {
 
 /// What a step on `batches`, one a rank, moves under a program. The branches of a Mixed layer have one placement each.
 inline LayerCost predict_layer(const Program& program, const Topology& topology,
-                               const std::vector<Placement>& placements, bool mixed,
+                               const std::vector<Placement>& placements, bool mixed, const LayerTowers& towers,
                                const std::vector<BatchView>& batches, MemoryTally* tally, int rank) {
     CostTree<EmbeddingCost> tree;
     const auto bind = [&](CostTree<EmbeddingCost>& node, std::size_t branch) {
         node.own.placement = &placements[branch];
         node.own.batches = &batches;
+        node.own.towers = &towers;
     };
     if (mixed) {
         tree.branches.resize(placements.size());

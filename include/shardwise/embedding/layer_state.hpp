@@ -14,6 +14,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/lanes.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/program.hpp"
@@ -25,7 +26,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// What a lookup returns, or the gradient of it: one matrix, or one a feature.
 struct LayerVectors {
-    MatrixView<const float> pooled = {};                      ///< (samples, sum of the features' dims)
+    MatrixView<const float> pooled = {};  ///< (samples, sum of the features' dims, or of the towers' results)
     std::span<const MatrixView<const float>> sequences = {};  ///< Pooling<None>: (ids, dim) a feature
 };
 
@@ -34,18 +35,18 @@ class LayerFlight;
 
 namespace detail {
 
-/// The features of a layer, in its order.
+/// The features of a layer, in its order, and what it returns.
 struct LayerFeatures {
     std::vector<std::string> names;
-    std::vector<int> dims;
-    int width = 0;  ///< sum of dims
+    std::vector<int> dims;  ///< of each result: one a feature, or with modules one a tower
+    int width = 0;          ///< sum of dims
     bool pooled = true;
 
     /// Elements of the result of a batch.
     [[nodiscard]] std::int64_t output_elements(const BatchView& batch) const {
         if (pooled) return batch.samples() * width;
         std::int64_t elements = 0;
-        for (std::size_t f = 0; f < names.size(); ++f)
+        for (std::size_t f = 0; f < dims.size(); ++f)
             elements += batch.values(static_cast<int>(f)) * dims[f];
         return elements;
     }
@@ -59,13 +60,14 @@ struct LayerState {
 
     /// Binds the lanes of a branch to what all flights share.
     void bind(const BranchPath& branch, const Placement& placement, Store& store, std::pmr::memory_resource& memory,
-              const void* rule, const UpdateStep& step) {
+              const void* rule, const UpdateStep& step, const LayerTowers& towers) {
         Lanes& lanes = frame.lanes(branch);
         lanes.placement = &placement;
         lanes.store = &store;
         lanes.memory = &memory;
         lanes.rule = rule;
         lanes.step = &step;
+        lanes.towers = &towers;
         lanes.batch = &batch;
         lanes.output = &output;
         lanes.gradient = &gradient;
@@ -74,9 +76,9 @@ struct LayerState {
     const LayerFeatures* features;
     Frame<Lanes> frame;
     BatchView batch;
-    std::vector<MatrixView<float>> output;          // (feature)
+    std::vector<MatrixView<float>> output;          // (result)
     std::vector<MatrixView<const float>> result;    // (feature), with Pooling<None>
-    std::vector<MatrixView<const float>> gradient;  // (feature)
+    std::vector<MatrixView<const float>> gradient;  // (result)
     FlightCore core;
     Buffer<float> buffer;
     LayerFlight* handle = nullptr;
@@ -91,7 +93,7 @@ struct LayerState {
         const std::int64_t elements = features->output_elements(batch);
         float* const data = buffer.resize(static_cast<std::size_t>(elements)).data();
         std::int64_t first = 0;
-        for (std::size_t f = 0; f < features->names.size(); ++f) {
+        for (std::size_t f = 0; f < features->dims.size(); ++f) {
             const int dim = features->dims[f];
             const std::int64_t rows = pooled ? samples : batch.values(static_cast<int>(f));
             output.emplace_back(elements == 0 ? nullptr : data + first, rows, dim, pooled ? features->width : dim);
@@ -120,7 +122,7 @@ struct LayerState {
                 return;
             }
             int first = 0;
-            for (std::size_t f = 0; f < features->names.size(); ++f) {
+            for (std::size_t f = 0; f < features->dims.size(); ++f) {
                 gradient[f] = all.columns_from(first, features->dims[f]);
                 first += features->dims[f];
             }

@@ -14,6 +14,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/embedding/plans.hpp"
 #include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/policy.hpp"
@@ -44,6 +45,7 @@ struct LayerTraits {
     int row_slots = 0;
     std::shared_ptr<const void> rule;  ///< the optimizer's constants
     std::int64_t rule_digest = 0;      ///< of those that the rule adds
+    ModuleTraits module;               ///< of each tower
     Program program;
 };
 
@@ -73,7 +75,7 @@ std::int64_t digest_of(const Rule& rule) {
 
 /// The policies P (a LayerPolicies) as values.
 template <class P>
-[[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule) {
+[[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
     using Rule = typename P::rule;
     return {.pooled = P::pooling::pooled,
             .mixed = P::mixed,
@@ -84,6 +86,7 @@ template <class P>
             .row_slots = Rule::row_slots,
             .rule = std::make_shared<const Rule>(rule),
             .rule_digest = detail::digest_of(rule),
+            .module = detail::module_traits<typename P::module>(module),
             .program = make_program<EmbeddingDomain, PlanOf<P>>()};
 }
 

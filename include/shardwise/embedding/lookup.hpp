@@ -222,6 +222,7 @@ struct Lookup {
                 for (const BlockPlace& place : cost.placement->owned[static_cast<std::size_t>(owner)]) {
                     const int index = cost.placement->block_index(place.feature, place.shard);
                     const Head head{.source = source,
+                                    .owner = owner,
                                     .feature = place.feature,
                                     .shard = place.shard,
                                     .dim = cost.placement->shard(place).columns.count,

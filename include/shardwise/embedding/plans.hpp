@@ -7,6 +7,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/apply_module.hpp"
 #include "shardwise/embedding/exchange_ids.hpp"
 #include "shardwise/embedding/exchange_vectors.hpp"
 #include "shardwise/embedding/join.hpp"
@@ -16,6 +17,8 @@
 #include "shardwise/embedding/reduce_rows.hpp"
 #include "shardwise/embedding/split.hpp"
 #include "shardwise/embedding/sum_shards.hpp"
+#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/transpose.hpp"
 #include "shardwise/embedding/update.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/plan/check.hpp"
@@ -44,6 +47,7 @@ struct LayerPolicies {
     using AskedPooling = typename detail::AxisValue<detail::IsPooling, Pooling<Sum>, Policies...>::type;
     using AskedOrder = typename detail::AxisValue<detail::IsOrder, Order<Tree>, Policies...>::type;
     using AskedWire = typename detail::AxisValue<detail::IsWire, Wire<Fp32>, Policies...>::type;
+    using AskedModule = typename detail::AxisValue<detail::IsTower, Tower<PassThrough>, Policies...>::type;
     using AskedDevice = typename detail::AxisValue<detail::IsDevice, Device<Host>, Policies...>::type;
 
     static constexpr bool one_each =
@@ -51,7 +55,8 @@ struct LayerPolicies {
         detail::at_most_one<detail::IsCollective, Policies...> &&
         detail::at_most_one<detail::IsOptimizer, Policies...> && detail::at_most_one<detail::IsPooling, Policies...> &&
         detail::at_most_one<detail::IsOrder, Policies...> && detail::at_most_one<detail::IsWire, Policies...> &&
-        detail::at_most_one<detail::IsDevice, Policies...> && detail::at_most_one<detail::IsElement, Policies...>;
+        detail::at_most_one<detail::IsTower, Policies...> && detail::at_most_one<detail::IsDevice, Policies...> &&
+        detail::at_most_one<detail::IsElement, Policies...>;
     static constexpr bool knows_sharding = detail::is_sharding<AskedSharding>;
     static constexpr bool knows_collective = detail::is_one_of<AskedCollective, Flat, TwoStage, Hierarchical>;
     static constexpr bool knows_rule = SparseOptimizer<AskedRule>;
@@ -59,6 +64,7 @@ struct LayerPolicies {
     static constexpr bool knows_order = detail::is_one_of<AskedOrder, Tree, WideTree, Sample>;
     static constexpr bool knows_wire =
         WireCodec<typename AskedWire::forward> && WireCodec<typename AskedWire::backward>;
+    static constexpr bool knows_module = std::is_same_v<AskedModule, PassThrough> || TowerModule<AskedModule>;
     static constexpr bool knows_device = detail::is_one_of<AskedDevice, Host, Cuda>;
 
   public:
@@ -69,6 +75,8 @@ struct LayerPolicies {
     using pooling = std::conditional_t<knows_pooling, AskedPooling, Sum>;
     using order = std::conditional_t<knows_order, AskedOrder, Tree>;
     using wire = std::conditional_t<knows_wire, AskedWire, Wire<Fp32>>;
+    using module =
+        std::conditional_t<knows_module && std::is_same_v<collective, Hierarchical>, AskedModule, PassThrough>;
     using device = std::conditional_t<knows_device, AskedDevice, Host>;
     using element = typename detail::AxisValue<detail::IsElement, Element<float>, Policies...>::type;
 
@@ -92,6 +100,7 @@ struct LayerPolicies {
     /// The sharding policies, one a branch.
     using shardings = typename ListOf<sharding>::type;
     static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
+    static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
     static constexpr bool any_replicated = boost::mp11::mp_any_of<shardings, IsReplicated>::value;
     static constexpr bool any_partial_sums = pooling::pooled && boost::mp11::mp_any_of<shardings, SplitsRows>::value;
     static constexpr bool all_replicated = boost::mp11::mp_all_of<shardings, IsReplicated>::value;
@@ -100,7 +109,7 @@ struct LayerPolicies {
     static_assert(
         (detail::IsPolicy<Policies>::value && ...),
         "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
-        "Device<>, Element<>");
+        "Tower<>, Device<>, Element<>");
     static_assert(one_each, "an embedding layer takes at most one policy of each axis");
     static_assert(knows_sharding,
                   "Sharding<> takes Row, Col, Table, DP, a ShardingPolicy of your own, or Mixed<> of several of them, "
@@ -122,6 +131,16 @@ struct LayerPolicies {
         "splits rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>");
     static_assert(std::is_same_v<collective, Flat> || !all_replicated,
                   "no vector travels where all rows are replicated: use Collective<Flat>");
+    static_assert(knows_module, "Tower<> takes PassThrough, Dot, Cross or a TowerModule of your own");
+    static_assert(!knows_module || std::is_same_v<AskedModule, module>,
+                  "a tower's module works where the vectors of all its features meet: Tower<> needs "
+                  "Collective<Hierarchical>");
+    static_assert(!has_module || !mixed,
+                  "a tower's module takes all features of the tower, and the policies of a Mixed layer travel apart: "
+                  "Tower<> needs one sharding policy for all tables");
+    static_assert(!has_module || mixed || std::is_same_v<pooling, Sum>,
+                  "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give "
+                  "each id of a bag the weight 1 / length)");
     static_assert(std::is_same_v<device, Host>,
                   "Device<Cuda> needs a communicator for device memory: use Device<Host>, or the kernels of "
                   "embedding/lookup.cuh by hand");
@@ -145,14 +164,23 @@ struct WayHome {
     using type = Plan<ExchangeVectors<World, typename P::wire::forward, typename P::wire::backward>>;
     using norms_in = World;
 };
+/// What a relay in G does with vectors: sums parts, and applies the tower's module.
+template <class G, class M>
+struct AtRelay {
+    using type = Plan<Transpose<G>, Apply<G, M>>;
+};
+template <class G>
+struct AtRelay<G, PassThrough> {
+    using type = Plan<>;
+};
 /// Over a relay in G. \tparam PartialSums  the relay sums them
 template <class G, class P, bool PartialSums>
 struct WayOverRelays {
     template <class H>
     using Hop = ExchangeVectors<H, typename P::wire::forward, typename P::wire::backward>;
     using ids = ExchangeIds<RelaysIn<G, !P::pooling::pooled>>;
-    using type =
-        std::conditional_t<PartialSums, Plan<Hop<G>, SumShards<G>, Hop<PeersOf<G>>>, Plan<Hop<G>, Hop<PeersOf<G>>>>;
+    using type = Splice<Plan<Hop<G>>, std::conditional_t<PartialSums, Plan<SumShards<G>>, Plan<>>,
+                        typename AtRelay<G, typename P::module>::type, Plan<Hop<PeersOf<G>>>>;
     using norms_in = G;
 };
 template <class P, class S>
@@ -173,7 +201,7 @@ struct BranchPlan {
     using parameters = Parameters<rule, typename P::order, norms>;
 
     using owned = Splice<Plan<Split<S, pooling>, typename way::ids, parameters, Lookup<pooling>>, typename way::type,
-                         Plan<Join<S, pooling>>>;
+                         Plan<std::conditional_t<P::has_module, JoinTowers, Join<S, pooling>>>>;
     using replicated =
         Plan<Split<S, pooling>, parameters, Replicate<World, typename P::wire::backward, typename P::order>,
              Lookup<pooling>, Join<S, pooling>>;

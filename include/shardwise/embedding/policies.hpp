@@ -77,6 +77,13 @@ struct Wire {
     using backward = Backward;
 };
 
+/// What each tower does with its features' vectors before they travel home: PassThrough (nothing), or a TowerModule:
+/// Dot, Cross (in tower/) or one of the user's own.
+template <class M>
+struct Tower {
+    using type = M;
+};
+
 /// Where tables and kernels live: Host or Cuda.
 template <class D>
 struct Device {
@@ -116,6 +123,10 @@ struct IsWire : std::false_type {};
 template <class F, class B>
 struct IsWire<Wire<F, B>> : std::true_type {};
 template <class P>
+struct IsTower : std::false_type {};
+template <class M>
+struct IsTower<Tower<M>> : std::true_type {};
+template <class P>
 struct IsDevice : std::false_type {};
 template <class D>
 struct IsDevice<Device<D>> : std::true_type {};
@@ -127,7 +138,7 @@ struct IsElement<Element<T>> : std::true_type {};
 /// True for anything that is a value of some axis of an embedding layer.
 template <class P>
 using IsPolicy = std::disjunction<IsSharding<P>, IsCollective<P>, IsOptimizer<P>, IsPooling<P>, IsOrder<P>, IsWire<P>,
-                                  IsDevice<P>, IsElement<P>>;
+                                  IsTower<P>, IsDevice<P>, IsElement<P>>;
 
 /// True when at most one of `Policies` is a value of the axis recognised by `Is`.
 template <template <class> class Is, class... Policies>

@@ -57,5 +57,10 @@ template <class H, class G>
 struct AfterHop<H, RelayedVectors<G>> {
     using type = HomeVectors;
 };
+template <class H, class G>
+    requires std::is_same_v<typename H::across, G>
+struct AfterHop<H, ModuleVectors<G>> {
+    using type = HomeTowers;
+};
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -182,6 +182,7 @@ struct Split {
         IdBlock* blocks = tape.blocks.data() + feature.first_block;
         for (int s = 0; s < shards; ++s) {
             blocks[s] = {.head = {.source = env.rank,
+                                  .owner = table.shards[static_cast<std::size_t>(s)].owner,
                                   .feature = f,
                                   .shard = s,
                                   .dim = table.shards[static_cast<std::size_t>(s)].columns.count,

@@ -189,10 +189,7 @@ struct SumShards {
         });
         lanes.vectors = tape.sums;
         // the samples' ranks expect as much: of each bag, one block from each group that has some of its shards
-        const auto group_of = [&](const Head& head) {
-            return G::member(env.topology, lanes.placement->shard({.feature = head.feature, .shard = head.shard}).owner,
-                             0);
-        };
+        const auto group_of = [&](const Head& head) { return G::member(env.topology, head.owner, 0); };
         const auto same = [&](const Head& a, const Head& b) {
             return a.feature == b.feature && group_of(a) == group_of(b);
         };

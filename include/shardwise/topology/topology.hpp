@@ -24,6 +24,7 @@ struct Topology {
 
     [[nodiscard]] constexpr int towers() const noexcept { return hosts / hosts_per_tower; }
     [[nodiscard]] constexpr int ranks_per_tower() const noexcept { return hosts_per_tower * ranks_per_host; }
+    [[nodiscard]] constexpr int tower_of(int rank) const noexcept { return rank / ranks_per_tower(); }
     [[nodiscard]] constexpr int ranks() const noexcept { return hosts * ranks_per_host; }
     [[nodiscard]] constexpr int host_of(int rank) const noexcept { return rank / ranks_per_host; }
     [[nodiscard]] constexpr int local_of(int rank) const noexcept { return rank % ranks_per_host; }

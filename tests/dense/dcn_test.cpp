@@ -1,0 +1,128 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/dense/dcn.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dense/naive.hpp"
+#include "dense/support.hpp"
+
+namespace dense_test {
+namespace {
+using shardwise::BadInput;
+using shardwise::DcnConfig;
+using shardwise::DcnDense;
+using shardwise::DensePrecision;
+
+DcnConfig small_config(std::int64_t dimension, std::int64_t rank) {
+    return {.dense_features = 5,
+            .dimension = dimension,
+            .features = 3,
+            .bottom = {8, dimension},
+            .top = {9, 1},
+            .seed = 17,
+            .interaction = {.layers = 2, .rank = rank}};
+}
+
+/// Logits of the definition.
+std::vector<double> naive_logits(const DcnConfig& config, std::span<const NaiveParameter> parameters,
+                                 std::span<const double> dense, std::span<const double> embeddings,
+                                 std::int64_t samples) {
+    const auto layers = static_cast<std::size_t>(config.interaction.layers) * (config.interaction.rank == 0 ? 2 : 3);
+    const auto cross = parameters.first(layers);
+    const auto bottom = parameters.subspan(layers, 2 * config.bottom.size());
+    const auto top = parameters.subspan(layers + 2 * config.bottom.size());
+    Rows x = naive_mlp(as_rows(dense, samples, config.dense_features), bottom, naive_relu, naive_relu);
+    const Rows f = as_rows(embeddings, samples, config.features * config.dimension);
+    for (std::size_t i = 0; i < x.size(); ++i)
+        x[i].insert(x[i].end(), f[i].begin(), f[i].end());
+    x = naive_cross_net(x, cross,
+                        {.width = (config.features + 1) * config.dimension,
+                         .layers = config.interaction.layers,
+                         .rank = config.interaction.rank});
+    std::vector<double> logits;
+    for (const auto& row : naive_mlp(x, top, naive_relu, naive_identity))
+        logits.push_back(row[0]);
+    return logits;
+}
+
+void check_model(DcnConfig config, std::int64_t samples, DensePrecision precision) {
+    SCOPED_TRACE(testing::Message() << "D " << config.dimension << ", rank " << config.interaction.rank << ", samples "
+                                    << samples);
+    config.precision = precision;
+    shardwise::MemoryAccount memory;
+    DcnDense model{config, memory};
+    Random random{21};
+    random.fill(model.parameters().values());
+    random.fill(model.parameters().gradients());
+    const Matrix dense{samples, config.dense_features, random};
+    const Matrix embeddings{samples, config.features * config.dimension, random};
+    std::vector<float> dy(static_cast<std::size_t>(samples));
+    random.fill(dy);
+
+    model.forward_bottom(dense.view());
+    const auto logits = model.forward_top(embeddings.view());
+    const auto embedding_gradient = model.backward_top(dy);
+    model.backward_bottom();
+    if (precision == DensePrecision::wide) model.parameters().round_gradients();
+
+    auto parameters = naive_parameters(model.parameters());
+    const auto x = as_double(dense.elements.span());
+    auto e = as_double(embeddings.elements.span());
+    const auto naive = [&] { return naive_logits(config, parameters, x, e, samples); };
+    expect_all_close(logits, naive(), 1e-4);
+    const auto loss = [&] {
+        const auto z = naive();
+        double sum = 0.0;
+        for (std::size_t i = 0; i < z.size(); ++i)
+            sum += z[i] * static_cast<double>(dy[i]);
+        return sum;
+    };
+    expect_slopes(model.parameters(), parameters, loss);
+    ASSERT_EQ(embedding_gradient.rows(), samples);
+    ASSERT_EQ(embedding_gradient.columns(), config.features * config.dimension);
+    for (std::size_t i = 0; i < e.size(); i += 1 + e.size() / 50)
+        expect_close(embedding_gradient.data()[i], slope(e, i, loss), 1e-4);
+}
+
+TEST(dcn, equals_the_definition_and_its_slopes) {
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+        for (const std::int64_t samples : {0, 1, 5})
+            for (const std::int64_t rank : {0, 2})
+                for (const std::int64_t dimension : {1, 6})
+                    check_model(small_config(dimension, rank), samples, precision);
+}
+
+TEST(dcn, names_and_counts_its_parameters) {
+    shardwise::MemoryAccount memory;
+    const DcnConfig config = small_config(4, 2);
+    const DcnDense model{config, memory};
+    EXPECT_NE(model.parameters().find("cross.1.v.weight"), nullptr);
+    EXPECT_NE(model.parameters().find("bottom.0.weight"), nullptr);
+    EXPECT_EQ(DcnDense::parameter_count(config), model.parameters().elements());
+    // 16 wide: 2 layers of rank 2; MLPs 5-8-4 and 16-9-1, without the gradient of the dense features
+    EXPECT_EQ(model.flops(), 6 * 2 * (2 * 16 * 2 + 16) + 6 * (5 * 8 + 8 * 4 + 16 * 9 + 9) - 2 * 5 * 8);
+    for (const float bias : model.parameters().find("cross.0.u.bias")->values())
+        EXPECT_EQ(bias, 0.0F);
+    EXPECT_NE(model.parameters().find("cross.0.u.weight")->values()[0], 0.0F);
+}
+
+TEST(dcn, refuses_what_does_not_fit) {
+    shardwise::MemoryAccount memory;
+    DcnConfig config = small_config(4, 0);
+    config.interaction.layers = 0;
+    EXPECT_THROW((DcnDense{config, memory}), BadInput);
+    config = small_config(4, 0);
+    config.top = {2};
+    try {
+        const DcnDense model{config, memory};
+        FAIL();
+    } catch (const BadInput& error) {
+        EXPECT_STREQ(error.what(), "DCN: the top MLP ends in width 2: its last width is 1, the logit");
+    }
+}
+
+}  // namespace
+}  // namespace dense_test

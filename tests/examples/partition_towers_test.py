@@ -1,0 +1,61 @@
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import json
+import os
+
+from programs import main, run
+
+SMALL = ["--steps", 12, "--batch", 16, "--rows", 100, "--dim", 8, "--test-samples", 512]
+
+
+def help_():
+    text = run("--help")
+    for part in ("--towers", "--ratio", "--strategy", "--affinity", "--save-affinity", "--out", "--svg", "--steps"):
+        assert part in text, part
+
+
+def runs():
+    """Affinities, a tower file and a picture; both strategies, and the better one is kept."""
+    text = run(*SMALL, "--towers", 4, "--ratio", 1.5, "--save-affinity", "affinity.json")
+    with open("towers.json", encoding="utf-8") as file:
+        written = json.load(file)
+    names = [f"C{i + 1}" for i in range(26)]
+    assert sorted(sum(written["towers"], [])) == sorted(names)
+    sizes = [len(tower) for tower in written["towers"]]
+    assert len(sizes) == 4 and max(sizes) <= 1.5 * min(sizes), sizes
+    aucs = {line.split()[0]: line.split("AUC ")[1].split()[0] for line in text.splitlines() if "with modules" in line}
+    assert set(aucs) == {"coherent", "diverse"}, text
+    assert written["strategy"] == max(aucs, key=lambda name: float(aucs[name])) or len(set(aucs.values())) == 1, (aucs, written)
+    with open("towers.svg", encoding="utf-8") as file:
+        svg = file.read()
+    assert svg.startswith("<svg") and svg.endswith("</svg>\n") and all(f">{name}<" in svg for name in names)
+    with open("affinity.json", encoding="utf-8") as file:
+        affinity = json.load(file)["affinity"]
+    assert all(affinity[i][i] == 1 and 0 <= affinity[i][j] == affinity[j][i] <= 1 for i in range(26) for j in range(26))
+    # the same from what was saved, without training
+    run("--affinity", "affinity.json", "--towers", 4, "--ratio", 1.5, "--strategy", written["strategy"], "--out", "again.json")
+    with open("again.json", encoding="utf-8") as file:
+        assert json.load(file)["towers"] == written["towers"]
+    run("--affinity", "affinity.json", "--towers", 8, says=[])
+    text = run("--affinity", "affinity.json", "--towers", 8)
+    assert "no split into 8 towers keeps to R = 1" in text, text
+    run("--steps", 1, "--batch", 4, "--rows", 50, "--dim", 4, "--towers", 2, "--strategy", "diverse")
+
+
+def bad_usage():
+    with open("wrong.json", "w", encoding="utf-8") as file:
+        json.dump({"affinity": [[1, 2], [2, 1]]}, file)
+    for arguments, text in [(["--towers", 0], "--towers 0: give 1 to 26"), (["--towers", 27], "--towers 27: give 1 to 26"),
+                            (["--ratio", 0.5], "--ratio 0.5: give at least 1"),
+                            (["--strategy", "best"], "--strategy 'best': give one of coherent, diverse, both"),
+                            (["--affinity", "nowhere.json"], "nowhere.json: cannot be read"),
+                            (["--affinity", "wrong.json"], "wrong.json: has 2 features, and the model 26"),
+                            (["--out", "/no/such/folder/t.json"], "/no/such/folder/t.json: cannot be written"),
+                            (["--steps", 0], "--steps 0: give at least 1"), (["--nonsense"], "partition_towers --help")]:
+        error = run(*arguments, status=2, says=[text])
+        assert error.startswith("partition_towers: ") and len(error.strip().splitlines()) == 1, error
+    assert sorted(os.listdir()) == ["wrong.json"], os.listdir()
+
+
+main({"help": help_, "runs": runs, "bad_usage": bad_usage})
