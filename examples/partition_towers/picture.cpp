@@ -3,6 +3,7 @@
 #include "picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 
@@ -19,9 +20,17 @@ std::string escaped(const std::string& text) {
     return safe;
 }
 
-/// Hues as far from each other as may be, in two lightnesses in turn.
+/// Hues as far from each other as may be, in two lightnesses in turn, as #rrggbb: every viewer knows that.
 std::string colour(int tower, int towers) {
-    return fmt::format("hsl({} 65% {}%)", 360 * tower / std::max(1, towers), tower % 2 == 0 ? 45 : 62);
+    const double hue = 12.0 * tower / std::max(1, towers);
+    const double light = tower % 2 == 0 ? 0.42 : 0.58;
+    const auto channel = [&](double offset) {
+        const double k = std::fmod(offset + hue, 12.0);
+        const double x =
+            light - 0.65 * std::min(light, 1.0 - light) * std::clamp(std::min(k - 3.0, 9.0 - k), -1.0, 1.0);
+        return static_cast<int>(std::lround(255.0 * x));
+    };
+    return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
 }  // namespace
