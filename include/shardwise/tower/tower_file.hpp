@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstddef>
 #include <fstream>
 #include <string>
 
@@ -28,15 +27,15 @@ namespace shardwise::inline SHARDWISE_ABI {
     if (!all.is_object() || !all.contains("towers") || !all["towers"].is_array() || all["towers"].empty())
         throw BadInput{path + ": has no list 'towers'; a tower file is {\"towers\": [[\"C1\", \"C4\"], ...]}"};
     Towers towers;
+    const auto wrong = [&](const char* verb, const nlohmann::json& value, const char* remedy) {
+        return BadInput{path + ": tower " + std::to_string(towers.size() - 1) + verb + value.dump() + remedy};
+    };
     for (const nlohmann::json& tower : all["towers"]) {
-        const std::string number = std::to_string(towers.size());
         auto& features = towers.emplace_back();
-        if (!tower.is_array())
-            throw BadInput{path + ": tower " + number + " is " + tower.dump() + ": give the names of its features"};
+        if (!tower.is_array()) throw wrong(" is ", tower, ": give the names of its features");
         for (const nlohmann::json& feature : tower) {
             if (!feature.is_string())
-                throw BadInput{path + ": tower " + number + " has " + feature.dump() +
-                               ", which is no name of a feature: give it in quotes"};
+                throw wrong(" has ", feature, ", which is no name of a feature: give it in quotes");
             features.push_back(feature.get<std::string>());
         }
     }
