@@ -48,33 +48,7 @@ void check_model(const DlrmConfig& config, std::int64_t samples) {
     DlrmDense model{config, memory};
     Random random{21};
     random.fill(model.parameters().gradients());  // what stood there before does not matter
-    const Matrix dense{samples, config.dense_features, random};
-    const Matrix embeddings{samples, config.features * config.dimension, random};
-    std::vector<float> dy(static_cast<std::size_t>(samples));
-    random.fill(dy);
-
-    model.forward_bottom(dense.view());
-    const auto logits = model.forward_top(embeddings.view());
-    const auto embedding_gradient = model.backward_top(dy);
-    model.backward_bottom();
-
-    auto parameters = naive_parameters(model.parameters());
-    const auto x = as_double(dense.elements.span());
-    auto e = as_double(embeddings.elements.span());
-    const auto naive = [&] { return naive_logits(config, parameters, x, e, samples); };
-    expect_all_close(logits, naive(), 1e-5);
-    const auto loss = [&] {
-        const auto z = naive();
-        double sum = 0.0;
-        for (std::size_t i = 0; i < z.size(); ++i)
-            sum += z[i] * static_cast<double>(dy[i]);
-        return sum;
-    };
-    expect_slopes(model.parameters(), parameters, loss);
-    ASSERT_EQ(embedding_gradient.rows(), samples);
-    ASSERT_EQ(embedding_gradient.columns(), config.features * config.dimension);
-    for (std::size_t i = 0; i < e.size(); i += 1 + e.size() / 50)
-        expect_close(embedding_gradient.data()[i], slope(e, i, loss), 1e-4);
+    expect_model(model, samples, 1e-5, random, naive_logits);
 }
 
 TEST(dlrm, equals_the_definition_and_its_slopes) {

@@ -76,13 +76,7 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
                        static_cast<double>(gradient.view()(i, j));
         return sum;
     };
-    std::size_t index = 0;
-    for (const auto& parameter : set) {
-        SCOPED_TRACE(parameter.name);
-        auto& values = parameters[index++].values;
-        for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 40)
-            expect_close(parameter.gradients()[i], slope(values, i, loss), 1e-4);
-    }
+    expect_slopes(set, parameters, loss);
     for (std::size_t i = 0; i < inputs.size(); i += 1 + inputs.size() / 40)
         expect_close(x_gradient.elements[i], slope(inputs, i, loss), 1e-4);
 
