@@ -24,9 +24,11 @@
 #include "progress.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/data/generator.hpp"
 #include "shardwise/sharding/towers.hpp"
 #include "shardwise/tower/affinity.hpp"
 #include "shardwise/tower/partition.hpp"
+#include "shardwise/tower/rand_index.hpp"
 #include "shardwise/tower/tower_file.hpp"
 
 /// \file
@@ -165,15 +167,25 @@ struct Candidate {
     sw::Partition partition;
     sw::Towers towers;
     std::optional<double> auc;
+    std::optional<double> rand_index;  ///< against the groups of generated features
 };
 
 void report(const Candidate& c) {
     std::vector<std::size_t> sizes;
     for (const auto& tower : c.towers)
         sizes.push_back(tower.size());
-    fmt::print("{:<9} stress {:.4f}, spread {:.4f}, sizes {}{}\n", c.strategy, c.partition.stress, c.partition.spread,
-               fmt::join(sizes, " "), c.auc ? fmt::format(", AUC {:.4f} with modules that halve vectors", *c.auc) : "");
+    fmt::print("{:<9} stress {:.4f}, spread {:.4f}, sizes {}{}{}\n", c.strategy, c.partition.stress, c.partition.spread,
+               fmt::join(sizes, " "), c.auc ? fmt::format(", AUC {:.4f} with modules that halve vectors", *c.auc) : "",
+               c.rand_index ? fmt::format(", adjusted Rand index {:.2f} against the groups", *c.rand_index) : "");
     std::fflush(stdout);
+}
+
+/// (feature): its group in generated data.
+std::vector<int> groups_of(const Options& o) {
+    const sw::ClickGenerator generator{{.rows = std::vector<std::int64_t>(train_dlrm::categories, o.rows.front()),
+                                        .groups = o.groups,
+                                        .seed = o.data_seed.value_or(o.seed)}};
+    return {generator.groups().begin(), generator.groups().end()};
 }
 
 int run(const Arguments& a) {
@@ -200,6 +212,7 @@ int run(const Arguments& a) {
         c.partition = sw::partition_features(
             affinity, {.towers = a.towers, .ratio = a.ratio, .strategy = strategy, .seed = a.model.seed});
         c.towers = named(c.partition, names, a.towers);
+        if (a.model.groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
         if (a.strategy == "both") c.auc = towered_auc(a, c.towers);
         if (!c.partition.within_ratio)
             fmt::print("no split into {} towers keeps to R = {}: sizes are as equal as may be\n", a.towers, a.ratio);
@@ -213,6 +226,7 @@ int run(const Arguments& a) {
                         {"stress", better->partition.stress},
                         {"spread", better->partition.spread}};
     if (better->auc) more["auc"] = *better->auc;
+    if (better->rand_index) more["adjusted_rand_index"] = *better->rand_index;
     sw::write_towers(a.out, better->towers, more);
     write_text(a.svg, picture(better->partition, names,
                               fmt::format("{} towers, {}: features in the plane", a.towers, better->strategy)));
@@ -251,7 +265,9 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.add_option("--steps", a.steps, "Steps of each training");
     app.add_option("--batch", o.batch, "Samples a rank and step");
     app.add_option("--learning-rate", o.learning_rate.base, "Of tables and dense weights");
-    app.add_option("--seed", o.seed, "Of weights, generated data and partitions");
+    app.add_option("--seed", o.seed, "Of weights and partitions, and of generated data unless --data-seed is given");
+    app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("");
+    app.add_option("--groups", o.groups, "Generated features belong together in so many groups, as in train_dlrm");
     app.add_option("--ranks", ranks, "Ranks (threads) of the training without towers");
     try {
         app.parse(argc, argv);
@@ -273,6 +289,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
                                       std::pair{"--rows", rows}, std::pair<const char*, std::int64_t>{"--dim", o.dim}})
         if (value < 1) throw sw::BadInput{fmt::format("{} {}: give at least 1", flag, value)};
     if (!(a.ratio >= 1.0)) throw sw::BadInput{fmt::format("--ratio {}: give at least 1", a.ratio)};
+    if (o.groups != 0 && !o.data.empty())
+        throw sw::BadInput{"--groups has no effect with --data: it is for generated clicks; leave one of the two away"};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     o.rows = {rows};
     o.steps = a.steps;

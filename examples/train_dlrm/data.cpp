@@ -40,7 +40,8 @@ std::unique_ptr<Loader> generated(const Options& o, std::int64_t first, std::int
     g.exponent = o.zipf;
     g.bags = o.bag == 1 ? sw::BagSizes::single() : sw::BagSizes::up_to(o.bag);
     g.dense_columns = dense_features;
-    g.seed = o.seed;
+    g.seed = o.data_seed.value_or(o.seed);
+    g.groups = o.groups;
     g.first = first;
     g.samples = samples;
     g.slice = slice;

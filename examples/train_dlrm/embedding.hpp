@@ -9,6 +9,7 @@
 #include "any_module.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/embedding/layer_base.hpp"
+#include "shardwise/embedding/layer_blueprint.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -32,7 +33,11 @@ struct Policies {
     friend bool operator==(const Policies&, const Policies&) = default;
 };
 
-/// Checks that every name is one of its axis, and that the policies go together. \throws BadInput with one sentence
+/// The shardings that --sharding auto chooses from.
+inline constexpr const char* automatic[] = {"row", "col"};
+
+/// Checks that every name is one of its axis, and that the policies go together; `auto` is any of `automatic`. \throws
+/// BadInput with one sentence
 void check_policies(const Policies& policies);
 /// What `--help` says about an axis: sharding, collective, pooling, optimizer, order, wire or tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
@@ -43,5 +48,10 @@ void check_policies(const Policies& policies);
                                                             const std::vector<sw::TableConfig>& tables,
                                                             const sw::LayerOptions& options,
                                                             const AnyModule::Config& module);
+
+/// The same layer on paper. \throws BadInput as make_embedding
+[[nodiscard]] sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
+                                                const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
+                                                const AnyModule::Config& module);
 
 }  // namespace train_dlrm

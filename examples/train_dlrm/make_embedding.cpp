@@ -1,7 +1,10 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -41,9 +44,36 @@ void check_relayed(const Policies& p, const char* flag, const std::string& name)
                         flag, name, p.collective, fmt::join(names, ", "))};
 }
 
+/// A sharding, a collective and a module: a translation unit of compositions.
+template <class S, class C, class M>
+struct Unit {};
+template <class>
+struct IsThere;
+template <class S, class C, class M>
+struct IsThere<Unit<S, C, M>> : std::bool_constant<goes_with<S, C, M>> {};
+using Units = mp::mp_copy_if<mp::mp_product<Unit, Shardings, Collectives, TowerModules>, IsThere>;
+
+/// Calls use(Unit<S, C, M>) for the sharding, collective and module of these policies, which go together.
+template <class Use>
+void with_unit(const Policies& policies, Use use) {
+    mp::mp_for_each<Units>([&]<class S, class C, class M>(Unit<S, C, M> unit) {
+        const bool has_module = std::is_same_v<M, AnyModule>;
+        if (policies.sharding == S::name && policies.collective == C::name && (policies.tower != "pass") == has_module)
+            use(unit);
+    });
+}
+
 }  // namespace
 
 void check_policies(const Policies& p) {
+    if (p.sharding == "auto") {
+        for (const char* sharding : automatic) {
+            Policies one = p;
+            one.sharding = sharding;
+            check_policies(one);
+        }
+        return;
+    }
     check_name<Shardings>("--sharding", p.sharding);
     check_name<Collectives>("--collective", p.collective);
     check_name<Optimizers>("--optimizer", p.optimizer);
@@ -92,7 +122,9 @@ void check_policies(const Policies& p) {
 std::string axis_help(const std::string& axis) {
     const auto all = [](const auto& names) { return fmt::format("{}", fmt::join(names, ", ")); };
     if (axis == "sharding")
-        return "Where each row lives: " + all(names_of<Shardings>()) + " (tables are dp, table and row in turn)";
+        return "Where each row lives: " + all(names_of<Shardings>()) +
+               " (tables are dp, table and row in turn); or auto: row "
+               "or col, whichever exchanges the first batch sooner";
     if (axis == "collective")
         return "How looked-up vectors travel: " + all(names_of<Collectives>()) +
                " (straight home; parts summed on each host before they cross; tables in towers of hosts)";
@@ -114,21 +146,21 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
                                               const sw::LayerOptions& options, const AnyModule::Config& module) {
     check_policies(policies);
     std::unique_ptr<sw::LayerBase> made;
-    mp::mp_for_each<mp::mp_transform<mp::mp_identity, Shardings>>([&](auto identity) {
-        using S = typename decltype(identity)::type;
-        if (policies.sharding != S::name) return;
-        mp::mp_for_each<mp::mp_transform<mp::mp_identity, Collectives>>([&](auto collective) {
-            using C = typename decltype(collective)::type;
-            if (policies.collective != C::name) return;
-            mp::mp_for_each<mp::mp_transform<mp::mp_identity, TowerModules>>([&](auto of_tower) {
-                using M = typename decltype(of_tower)::type;
-                if constexpr (goes_with<S, C, M>)
-                    if ((policies.tower != "pass") == std::is_same_v<M, AnyModule>)
-                        made = make_composition<S, C, M>(policies, comm, tables, options, module);
-            });
-        });
+    with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {
+        made = make_composition<S, C, M>(policies, comm, tables, options, module);
     });
     return made;
+}
+
+sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
+                                  const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
+                                  const AnyModule::Config& module) {
+    check_policies(policies);
+    std::optional<sw::LayerBlueprint> drawn;
+    with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {
+        drawn = draw_composition<S, C, M>(policies, topology, tables, towers, module);
+    });
+    return std::move(*drawn);
 }
 
 }  // namespace train_dlrm

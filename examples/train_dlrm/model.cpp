@@ -3,21 +3,15 @@
 #include "model.hpp"
 
 #include <string>
+#include <type_traits>
 
 #include "shardwise/dense/loss.hpp"
+#include "shardwise/tower/parameters.hpp"
 #include "stopwatch.hpp"
 
 namespace train_dlrm {
 
 namespace {
-
-/// The towers that the command line asks for; none: as the layer has it.
-sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
-    if (!o.towers.empty()) return o.towers;
-    if (o.tower_count == 0) return {};
-    static_cast<void>(sw::with_towers(topology, o.tower_count));
-    return sw::deal_tables(tables_of(o), o.tower_count);
-}
 
 sw::ParameterSet& parameters_of(std::variant<sw::DlrmDense, sw::DcnDense>& dense) {
     return std::visit([](auto& model) -> sw::ParameterSet& { return model.parameters(); }, dense);
@@ -129,6 +123,21 @@ void Model::set_steps(std::int64_t steps) {
     embedding_->set_steps(steps);
     learner_.rule().set_steps(steps);
     if (modules_) modules_->set_steps(steps);
+}
+
+ModelSize Model::size() const {
+    ModelSize size;
+    std::visit(
+        [&](const auto& dense) {
+            size.flops = dense.flops();
+            size.dense = std::decay_t<decltype(dense)>::parameter_count(dense.config());
+        },
+        dense_);
+    for (const sw::TableConfig& table : embedding_->tables())
+        size.tables += table.rows * table.dim;
+    if (modules_) modules_->add_size(size.flops, size.modules);
+    if (modules_) size.compression = sw::compression(embedding_->towers());
+    return size;
 }
 
 double Model::exchange_seconds() const noexcept {

@@ -26,6 +26,15 @@
 
 namespace train_dlrm {
 
+/// How large a model is.
+struct ModelSize {
+    std::int64_t flops = 0;  ///< a sample, forward and backward, of the dense part and all modules
+    std::int64_t dense = 0;  ///< parameters
+    std::int64_t modules = 0;
+    std::int64_t tables = 0;
+    double compression = 1;  ///< what the modules are given, over what they let travel on
+};
+
 /// DLRM or DCN: the embedding layer, its towers' modules and the dense part, with their optimizers. All but the
 /// accessors is collective.
 class Model {
@@ -54,6 +63,7 @@ class Model {
     [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
     [[nodiscard]] const sw::MemoryAccount& dense_memory() const noexcept { return *dense_memory_; }
     [[nodiscard]] sw::Tracer& tracer() noexcept { return *tracer_; }
+    [[nodiscard]] ModelSize size() const;
     /// Steps so far.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     /// Goes on from step `steps`.
@@ -68,8 +78,10 @@ class Model {
     void scatter_modules() {
         if (modules_) modules_->scatter();
     }
-    /// Seconds of exchanges inside the embedding layer, and of the sum of dense gradients.
+    /// Seconds of exchanges inside the embedding layer; of these, those in which it computes nothing; and of the sum of
+    /// dense gradients.
     [[nodiscard]] double exchange_seconds() const noexcept;
+    [[nodiscard]] double exposed_seconds() const noexcept { return tracer_->seconds(sw::SpanKind::wait); }
     [[nodiscard]] double reduction_seconds() const noexcept { return reduction_seconds_; }
 
   private:

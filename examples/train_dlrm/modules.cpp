@@ -51,6 +51,13 @@ void Modules::make_copies() {
     }
 }
 
+void Modules::add_size(std::int64_t& flops, std::int64_t& parameters) const {
+    for (const sw::TowerShape& shape : embedding_->towers().shapes) {
+        flops += AnyModule::flops(config_, shape);
+        parameters += AnyModule::parameter_count(config_, shape);
+    }
+}
+
 void Modules::append_tensors(sw::Checkpoint& all) {
     make_copies();
     for (Copy& copy : copies_)

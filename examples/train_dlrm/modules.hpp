@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ class Modules {
     void set_steps(std::int64_t steps) { learner_.rule().set_steps(steps); }
     /// What the sum of a step moves. A pure function.
     [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
+
+    /// Adds the flops a sample and the parameters of all towers' modules.
+    void add_size(std::int64_t& flops, std::int64_t& parameters) const;
 
     /// Appends the weights and moments of all towers' modules: copies, which `gather` fills and `scatter` takes over.
     void append_tensors(sw::Checkpoint& all);

@@ -90,6 +90,7 @@ void check(const Options& o) {
     at_least("--samples", o.samples, std::int64_t{1});
     at_least("--test-samples", o.test_samples, std::int64_t{0});
     at_least("--bag", o.bag, 1);
+    at_least("--groups", o.groups, 0);
     at_least("--dim", o.dim, 1);
     at_least("--cross-layers", o.cross_layers, std::int64_t{1});
     at_least("--cross-rank", o.cross_rank, std::int64_t{0});
@@ -176,7 +177,8 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         ->group(where);
 
     const char* amount = "How much";
-    app.add_option("--seed", o.seed, "Of the initial weights and of generated data")->group(amount);
+    app.add_option("--seed", o.seed, "Of the initial weights, and of generated data unless --data-seed is given")
+        ->group(amount);
     auto* steps_option = app.add_option("--steps", steps,
                                         "Steps in all, those of a loaded checkpoint included; 0 trains nothing. Unless "
                                         "given: all batches of all epochs")
@@ -199,6 +201,11 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
     app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids")->group(data);
     app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
+    app.add_option("--groups", o.groups,
+                   "Generated features belong together in so many groups: clicks depend on pairs of features of a "
+                   "group. 0: on each feature by itself")
+        ->group(data);
+    app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("")->group(data);
 
     const char* model = "Model";
     app.add_option("--rows", rows, "Rows a feature: one number for all, or 26 with commas between them")->group(model);
@@ -291,7 +298,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         throw sw::BadInput{std::string{error.what()} + " (" + program + " --help shows all options)"};
     }
 
-    for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag"})
+    for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag", "--groups", "--data-seed"})
         if (!o.data.empty() && app.get_option(flag)->count() != 0)
             throw sw::BadInput{fmt::format(
                 "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
@@ -350,6 +357,13 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
     return tables;
 }
 
+sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
+    if (!o.towers.empty()) return o.towers;
+    if (o.tower_count == 0) return {};
+    static_cast<void>(sw::with_towers(topology, o.tower_count));
+    return sw::deal_tables(tables_of(o), o.tower_count);
+}
+
 AnyModule::Config module_config(const Options& o) {
     if (o.policies.tower == "cross")
         return {sw::Cross::Config{.layers = 1,
@@ -377,6 +391,8 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
             {"test_samples", o.test_samples},
             {"zipf", o.zipf},
             {"bag", o.bag},
+            {"groups", o.groups},
+            {"data_seed", o.data_seed.value_or(o.seed)},
             {"rows", o.rows},
             {"dim", o.dim},
             {"bottom", joined(o.bottom)},

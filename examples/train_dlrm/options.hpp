@@ -29,7 +29,9 @@ struct Options {
 
     // how much
     std::uint64_t seed = 1;
-    std::optional<std::int64_t> steps;  ///< in all, with those of a loaded checkpoint
+    std::optional<std::uint64_t> data_seed = {};  ///< of generated data; `seed` unless given
+    int groups = 0;                               ///< of generated features that belong together
+    std::optional<std::int64_t> steps;            ///< in all, with those of a loaded checkpoint
     int epochs = 1;
     std::int64_t batch = 32;  ///< samples a rank
 
@@ -96,6 +98,10 @@ void check_writable(const std::string& path, bool replaced);
 
 /// The tables of the model.
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);
+
+/// The towers that the command line asks for; none: as the layer has it. \throws BadInput when they do not divide the
+/// hosts
+[[nodiscard]] sw::Towers towers_of(const Options& options, const sw::Topology& topology);
 
 /// The options as they are written into a report.
 [[nodiscard]] nlohmann::json to_json(const Options& options, const sw::Topology& topology);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include <boost/mp11.hpp>
@@ -36,7 +37,7 @@ using Collectives = mp::mp_list<sw::Flat, sw::TwoStage, sw::Hierarchical>;
 using TowerModules = mp::mp_list<sw::PassThrough, AnyModule>;
 using RelayedOptimizers = mp::mp_list<sw::Sgd, sw::RowwiseAdagrad<>, sw::Adam>;
 using RelayedOrders = mp::mp_list<sw::WideTree, sw::Tree>;
-using Shardings = mp::mp_list<sw::Row, sw::Col, sw::Table, sw::DP, MixedTables>;
+using Shardings = mp::mp_list<sw::Row, sw::Col<>, sw::Table, sw::DP, MixedTables>;
 
 template <class S, class C, class O, class P, class Order, class W, class M>
 struct Composition {
@@ -103,5 +104,11 @@ template <class S, class C, class M>
                                                               const std::vector<sw::TableConfig>& tables,
                                                               const sw::LayerOptions& options,
                                                               const AnyModule::Config& module);
+/// The same layer on paper.
+template <class S, class C, class M>
+[[nodiscard]] std::optional<sw::LayerBlueprint> draw_composition(const Policies& policies, const sw::Topology& topology,
+                                                                 const std::vector<sw::TableConfig>& tables,
+                                                                 const sw::Towers& towers,
+                                                                 const AnyModule::Config& module);
 
 }  // namespace train_dlrm

@@ -147,6 +147,8 @@ json to_json(const Report& r, const Options& o) {
         const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
         time[Times::names[i]] = {{"mean", s.mean}, {"max", s.most}};
     }
+    const Split exposed = split(r, [](const Times& t) { return t.exposed; });
+    time["exposed_exchange"] = {{"mean", exposed.mean}, {"max", exposed.most}};
     const Split total = split(r, [](const Times& t) { return t.total; });
     time["step"] = {{"mean", total.mean}, {"max", total.most}};
     json losses = json::array();
@@ -154,6 +156,12 @@ json to_json(const Report& r, const Options& o) {
         losses.push_back(number(loss));
     return {
         {"config", to_json(o, r.topology)},
+        {"model",
+         {{"flops_per_sample", r.size.flops},
+          {"dense_parameters", r.size.dense},
+          {"module_parameters", r.size.modules},
+          {"table_parameters", r.size.tables},
+          {"compression", r.size.compression}}},
         {"samples_per_second", number(r.samples_per_second())},
         {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
         {"first_step", r.first_step},
@@ -193,6 +201,11 @@ std::string to_table(const Report& r) {
         text += fmt::format("  {:<22}{:.5f}\n", "normalized entropy", best->quality.ne);
     }
     if (r.saved) text += saved_text(r, best);
+    text += fmt::format("  {:<22}{:.2f} MFlops a sample; parameters: {} dense, {} of tables", "model",
+                        1e-6 * static_cast<double>(r.size.flops), r.size.dense, r.size.tables);
+    if (r.size.modules != 0)
+        text += fmt::format(", {} of modules that compress {:.2f} times", r.size.modules, r.size.compression);
+    text += "\n";
     if (r.losses.empty()) return text;
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());
@@ -201,6 +214,8 @@ std::string to_table(const Report& r) {
     for (std::size_t i = 0; i < Times::names.size(); ++i) {
         const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
         text += fmt::format("{}{} {:.3f} ms", i == 0 ? "" : ", ", Times::names[i], 1e3 * s.mean);
+        if (i == 1)
+            text += fmt::format(" (exposed {:.3f})", 1e3 * split(r, [](const Times& t) { return t.exposed; }).mean);
     }
     text += "\n";
     if (r.measured_steps == 0) return text;

@@ -23,6 +23,7 @@ namespace train_dlrm {
 struct Times {
     static constexpr std::array<const char*, 5> names = {"compute", "exchange", "dense_reduction", "sync", "input"};
     std::array<double, 5> seconds{};
+    double exposed = 0;  ///< of the exchange: nothing was computed meanwhile
     double total = 0;
 };
 
@@ -60,6 +61,7 @@ struct Report {
     std::vector<Epoch> epochs;
     bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
     std::optional<Saved> saved;
+    ModelSize size;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;
 

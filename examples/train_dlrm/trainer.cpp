@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "choose_sharding.hpp"
 #include "evaluation.hpp"
 #include "feed.hpp"
 #include "meter.hpp"
@@ -91,6 +92,7 @@ class Trainer {
     RunningQuality running_;
     double seconds_ = 0;         // of steps
     double other_exchange_ = 0;  // of exchanges outside of steps
+    double other_exposed_ = 0;
 };
 
 void Trainer::explain() {
@@ -170,6 +172,7 @@ void Trainer::begin() {
     seconds_ = 0;
     feed_.forget_seconds();
     other_exchange_ = model_.exchange_seconds();
+    other_exposed_ = model_.exposed_seconds();
 }
 
 void Trainer::epoch(int number, Progress& progress) {
@@ -235,8 +238,10 @@ void Trainer::step(std::int64_t global_samples, Progress& progress) {
 Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
     const double before = model_.exchange_seconds();
+    const double exposed_before = model_.exposed_seconds();
     const Quality quality_of_test = evaluate(model_, *test_feed_, counted_, o_.prefetch);
     other_exchange_ += model_.exchange_seconds() - before;
+    other_exposed_ += model_.exposed_seconds() - exposed_before;
     return quality_of_test;
 }
 
@@ -255,6 +260,7 @@ void Trainer::trace() {
 void Trainer::report() {
     RankPart mine;
     mine.times.total = seconds_;
+    mine.times.exposed = model_.exposed_seconds() - other_exposed_;
     auto& split = mine.times.seconds;
     split[1] = model_.exchange_seconds() - other_exchange_;
     split[2] = model_.reduction_seconds();
@@ -277,6 +283,7 @@ void Trainer::report() {
     r.first_step = first_step_;
     r.epochs = epochs_;
     r.tested = test_ != nullptr;
+    r.size = model_.size();
     if (!o_.save.empty()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
@@ -299,7 +306,8 @@ void Trainer::report() {
 
 }  // namespace
 
-void run(const Options& options, sw::CommunicatorRef comm) {
+void run(const Options& asked, sw::CommunicatorRef comm) {
+    const Options options = choose_sharding(asked, comm);
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {

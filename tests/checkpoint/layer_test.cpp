@@ -76,7 +76,7 @@ template <class Rule>
 void every_pair() {
     using O = sw::Optimizer<Rule>;
     using Run = void (*)(int, const Use&);
-    const std::vector<Run> shardings = {&with_layer<sw::Sharding<sw::Row>, O>, &with_layer<sw::Sharding<sw::Col>, O>,
+    const std::vector<Run> shardings = {&with_layer<sw::Sharding<sw::Row>, O>, &with_layer<sw::Sharding<sw::Col<>>, O>,
                                         &with_layer<sw::Sharding<sw::Table>, O>, &with_layer<sw::Sharding<sw::DP>, O>,
                                         &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>};
     const TemporaryFile first{"first"};
@@ -116,10 +116,11 @@ TEST(LayerCheckpoint, EveryPairOfShardingsAndWorldSizesWithAMomentARow) {
 
 TEST(LayerCheckpoint, HoldsWhatWasPutIn) {
     const TemporaryFile file{"values"};
-    with_layer<sw::Sharding<sw::Col>, sw::Optimizer<sw::Adagrad>>(3, [&](sw::CommunicatorRef comm, const auto& layer) {
-        fill(layer);
-        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
-    });
+    with_layer<sw::Sharding<sw::Col<>>, sw::Optimizer<sw::Adagrad>>(
+        3, [&](sw::CommunicatorRef comm, const auto& layer) {
+            fill(layer);
+            sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+        });
     sw::SafetensorsReader reader{file.path()};
     std::vector<float> values(37 * 6);
     reader.read(reader.require("tables/a/element_state.0", sw::TensorType::f32, {37, 6}), 0, std::span{values});

@@ -9,7 +9,7 @@
 namespace sw = shardwise;
 
 #ifndef SHARDWISE_EXPECT_FAIL
-using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::Col, sw::Row>>>;
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::Col<>, sw::Row>>>;
 #else
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::Row, sw::Flat>>>;
 #endif

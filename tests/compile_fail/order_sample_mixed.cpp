@@ -10,7 +10,7 @@
 namespace sw = shardwise;
 
 #ifndef SHARDWISE_EXPECT_FAIL
-using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::Col, sw::Row>>, sw::Order<sw::Sample>>;
+using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::Col<>, sw::Row>>, sw::Order<sw::Sample>>;
 #else
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Row>>, sw::Order<sw::Sample>>;
 #endif

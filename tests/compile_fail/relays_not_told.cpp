@@ -17,8 +17,8 @@ constexpr bool told = false;
 template <class G>
 using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32>;
 using Line =
-    sw::Plan<sw::Split<sw::Col, sw::None>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<sw::None>,
-             Hop<sw::OneTower>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Col, sw::None>>;
+    sw::Plan<sw::Split<sw::Col<>, sw::None>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<sw::None>,
+             Hop<sw::OneTower>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Col<>, sw::None>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));

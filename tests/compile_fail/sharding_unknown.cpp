@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: Sharding<> takes Row, Col, Table, DP
+// EXPECT: Sharding<> takes Row, Col<>, Col<Factor>, Table, DP
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 

@@ -115,7 +115,7 @@ void check_initialize() {
 
 TEST(Initialize, GivesEveryRowItsWeightsUnderEverySharding) {
     check_initialize<shardwise::Row>();
-    check_initialize<shardwise::Col>();
+    check_initialize<shardwise::Col<>>();
     check_initialize<shardwise::Table>();
     check_initialize<shardwise::DP>();
 }

@@ -323,6 +323,63 @@ TEST(Generator, TheSignalIsWhatItSays) {
     EXPECT_NE(generator.effect(0, 1), generator.effect(0, 2));
 }
 
+// With groups: products of what two features of a group add up to, and nothing else of them.
+TEST(Generator, GroupsMeetInPairs) {
+    GeneratorOptions options = small();
+    options.rows = {10, 1000, 1, 50, 7, 300, 20};
+    options.groups = 3;
+    options.bags = BagSizes::up_to(3);
+    options.weights = true;
+    options.bias = 0.25;
+    ClickGenerator generator{options};
+    ClickBatch batch;
+    generator.generate(7, 500, batch);
+    const auto samples = bag_samples(batch);
+    const auto groups = generator.groups();
+    ASSERT_EQ(groups.size(), 7U);
+    for (std::size_t s = 0; s != samples.size(); ++s) {
+        double logit = 0.25;
+        for (std::size_t c = 0; c != 3; ++c)
+            logit += generator.dense_effects()[c] * static_cast<double>(samples[s].dense[c]);
+        std::vector<double> sums;
+        for (std::size_t f = 0; f != samples[s].bags.size(); ++f) {
+            sums.push_back(0);
+            for (std::size_t i = 0; i != samples[s].bags[f].size(); ++i)
+                sums.back() += static_cast<double>(samples[s].weights[f][i]) *
+                               generator.effect(static_cast<std::int64_t>(f), samples[s].bags[f][i]);
+        }
+        for (std::size_t f = 0; f != sums.size(); ++f)
+            for (std::size_t other = 0; other != f; ++other)
+                if (groups[f] == groups[other]) logit += sums[f] * sums[other];
+        EXPECT_NEAR(generator.logits()[s], logit, 1e-12);
+    }
+}
+
+TEST(Generator, GroupsAreEvenAndOfTheSeed) {
+    std::vector<std::vector<int>> seen;
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+        for (const int groups : {1, 4, 13}) {
+            const ClickGenerator generator{{.rows = std::vector<std::int64_t>(26, 10), .groups = groups, .seed = seed}};
+            std::vector<int> sizes(static_cast<std::size_t>(groups));
+            for (const int group : generator.groups())
+                ++sizes.at(static_cast<std::size_t>(group));
+            const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+            EXPECT_LE(*most - *least, 1);
+            if (groups == 4) seen.emplace_back(generator.groups().begin(), generator.groups().end());
+        }
+    }
+    EXPECT_NE(seen[0], seen[1]);
+    EXPECT_NE(seen[1], seen[2]);
+    EXPECT_TRUE(ClickGenerator{small()}.groups().empty());
+    for (const int groups : {-1, 3})
+        EXPECT_EQ(bad_input([&] {
+                      GeneratorOptions options = small();
+                      options.groups = groups;
+                      ClickGenerator{options};
+                  }),
+                  std::to_string(groups) + " groups of 4 features: give at most half as many groups as features, or 0");
+}
+
 TEST(Generator, AnIdealModelHasAnAucOfAboutFourFifths) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         for (const BagSizes bags : {BagSizes::single(), BagSizes::fixed(5), BagSizes::up_to(6)}) {

@@ -243,7 +243,7 @@ TEST(Bytes, FormulasOfThePageAreWhatTheCostReaderPredicts) {
         SCOPED_TRACE(seed);
         const Workload w = make_workload(seed);
         check<sw::Row, sw::Sum, sw::Wire<sw::Fp32>, sw::Sgd>(w);
-        check<sw::Col, sw::Mean, sw::Wire<sw::Bf16>, sw::RowwiseAdagrad<>>(w);
+        check<sw::Col<>, sw::Mean, sw::Wire<sw::Bf16>, sw::RowwiseAdagrad<>>(w);
         check<sw::Table, sw::None, sw::Wire<sw::Bf16, sw::Fp32>, sw::Sgd>(w);
         check<sw::Row, sw::None, sw::Wire<sw::Fp32, sw::Bf16>, sw::RowwiseAdagrad<>>(w);
         check_replicated(w);

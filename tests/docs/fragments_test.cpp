@@ -82,7 +82,7 @@ TEST(Fragments, PoliciesAtRunTime) {
 
             std::unique_ptr<sw::LayerBase> layer;
             if (by_columns) {
-                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Col>>>(comm, tables);
+                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Col<>>>>(comm, tables);
             } else {
                 layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Row>>>(comm, tables);
             }
@@ -117,6 +117,23 @@ TEST(Fragments, MemoryAndTrace) {
         EXPECT_GT(exchange, 0.0);
         EXPECT_EQ(tracer.spans().front().name, "Split<row>");
     });
+}
+
+TEST(Fragments, RowsOrColumns) {
+    const std::vector<sw::JaggedBatch<int>> all(128, ones(4));
+    std::vector<sw::JaggedView<int>> batches;
+    for (const auto& batch : all)
+        batches.push_back(batch.view());
+
+    using Rows = sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>;
+    using Columns = sw::EmbeddingLayer<sw::Sharding<sw::Col<>>, sw::Collective<sw::Hierarchical>>;
+    const sw::Topology cluster{.hosts = 16, .ranks_per_host = 8};
+    const auto rows = Rows::blueprint(cluster, tables).predict_cost(batches);
+    const auto columns = Columns::blueprint(cluster, tables).predict_cost(batches);
+    const bool by_row = sw::seconds(rows.segments, sw::Cluster{}) < sw::seconds(columns.segments, sw::Cluster{});
+
+    EXPECT_GT(columns.forward.total().cross_host.payload, 0);
+    static_cast<void>(by_row);
 }
 
 TEST(Fragments, PredictedAndMoved) {

@@ -182,7 +182,7 @@ struct Short : sw::Row {
 };
 
 /// Cuts columns that overlap.
-struct Overlapping : sw::Col {
+struct Overlapping : sw::Col<> {
     static constexpr const char* name = "overlapping";
     static constexpr sw::Columns columns(int, const sw::TableShape& table) noexcept {
         return {.first = 0, .count = table.dim / table.shards};

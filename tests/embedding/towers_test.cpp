@@ -109,7 +109,10 @@ TEST_P(Relays, MoveAsManyBytesAcrossHostsAsFlatOnTheSamePlacement) {
         return;
     }
     EXPECT_EQ((crossing<sw::Table, sw::Hierarchical>(world, towers)), (crossing<sw::Table, sw::Flat>(world, towers)));
-    EXPECT_EQ((crossing<sw::Col, sw::Hierarchical>(world, towers)), (crossing<sw::Col, sw::Flat>(world, towers)));
+    EXPECT_EQ((crossing<sw::Col<>, sw::Hierarchical>(world, towers)), (crossing<sw::Col<>, sw::Flat>(world, towers)));
+    EXPECT_EQ((crossing<sw::Col<3>, sw::Hierarchical>(world, towers)), (crossing<sw::Col<3>, sw::Flat>(world, towers)));
+    // blocks of a table in several towers
+    EXPECT_EQ((crossing<sw::Col<3>, sw::Hierarchical>(world, {})), (crossing<sw::Col<3>, sw::Flat>(world, {})));
     EXPECT_EQ((crossing<sw::Row, sw::Hierarchical, sw::None>(world, towers)),
               (crossing<sw::Row, sw::Flat, sw::None>(world, towers)));
     if (topology.hosts > 1) {

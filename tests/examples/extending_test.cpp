@@ -91,7 +91,7 @@ TEST(Extending, AnOptimizerGivesTheSameBitsUnderEverySharding) {
     for (const sw::Topology& t : topologies) {
         const Weights expected = train<sw::Sharding<sw::Table>, O>(t);
         EXPECT_EQ((train<sw::Sharding<sw::Row>, O>(t)), expected);
-        EXPECT_EQ((train<sw::Sharding<sw::Col>, O>(t)), expected);
+        EXPECT_EQ((train<sw::Sharding<sw::Col<>>, O>(t)), expected);
         EXPECT_EQ((train<sw::Sharding<RowRanges>, O>(t)), expected);
     }
 }

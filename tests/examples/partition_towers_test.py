@@ -43,6 +43,16 @@ def runs():
     run("--steps", 1, "--batch", 4, "--rows", 50, "--dim", 4, "--towers", 2, "--strategy", "diverse")
 
 
+def finds_groups():
+    """The groups that generated clicks hide are found again, of any number and seed."""
+    for groups, seed in ((4, 2), (8, 3)):
+        run("--groups", groups, "--towers", groups, "--data-seed", seed, "--ratio", 2, "--strategy", "coherent", "--rows", 100,
+            "--batch", 512, "--steps", 1000, "--samples", 524288)
+        with open("towers.json", encoding="utf-8") as file:
+            found = json.load(file)["adjusted_rand_index"]
+        assert found >= 0.9, (groups, seed, found)
+
+
 def bad_usage():
     with open("wrong.json", "w", encoding="utf-8") as file:
         json.dump({"affinity": [[1, 2], [2, 1]]}, file)
@@ -52,10 +62,11 @@ def bad_usage():
                             (["--affinity", "nowhere.json"], "nowhere.json: cannot be read"),
                             (["--affinity", "wrong.json"], "wrong.json: has 2 features, and the model 26"),
                             (["--out", "/no/such/folder/t.json"], "/no/such/folder/t.json: cannot be written"),
+                            (["--groups", 3, "--data", "x.tsv"], "--groups has no effect with --data"),
                             (["--steps", 0], "--steps 0: give at least 1"), (["--nonsense"], "partition_towers --help")]:
         error = run(*arguments, status=2, says=[text])
         assert error.startswith("partition_towers: ") and len(error.strip().splitlines()) == 1, error
     assert sorted(os.listdir()) == ["wrong.json"], os.listdir()
 
 
-main({"help": help_, "runs": runs, "bad_usage": bad_usage})
+main({"help": help_, "runs": runs, "finds_groups": finds_groups, "bad_usage": bad_usage})

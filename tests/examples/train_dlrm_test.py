@@ -61,6 +61,9 @@ def bad_usage():
             (["--collective", "two_stage", "--order", "sample"], "this program has wide_tree, tree there"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", 0], "--towers 0: give at least 1, or a file"),
+            (["--sharding", "auto", "--collective", "two_stage"], "use --sharding row or mixed, or --collective flat"),
+            (["--groups", -1], "--groups -1: give at least 0"),
+            (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "nowhere.json: cannot be read"),
             (["--tower", "dots"], "--tower 'dots': there is no such policy; give one of pass, dot, cross"),
             (["--tower", "dot"], "--tower dot with --collective flat: a tower's module works where"),
@@ -238,6 +241,30 @@ def modules():
     assert "dense_state/tower.1.all.bias/1" in tensors
 
 
+def auto():
+    """Columns for single ids and large batches, rows for many ids and small ones; as the run with that sharding."""
+    for bag, batch, expected in ((1, 256, "col"), (60, 64, "row")):
+        arguments = [*SMALL, "--ranks", 4, "--hosts", 2, "--collective", "hierarchical", "--order", "tree", "--bag", bag, "--batch", batch,
+                     "--optimizer", "sgd"]
+        out = run("--json", "report.json", *arguments, "--sharding", "auto", says=["sharding row: exchanges of the first batch",
+                                                                                   "sharding col: exchanges of the first batch"])
+        assert f"sharding auto: {expected}" in out, out
+        with open("report.json", encoding="utf-8") as file:
+            chosen = json.load(file)
+        assert chosen["config"]["sharding"] == expected
+        assert chosen["losses"] == report(*arguments, "--sharding", expected)["losses"]
+        check_prediction(chosen)
+
+
+def groups():
+    """Pairs of features of a group carry the signal: one feature alone does not, and other seeds have other groups."""
+    more = ["--rows", 20, "--dim", 8, "--steps", 40, "--ranks", 2]
+    one = report(*more, "--groups", 4, "--seed", 1)
+    assert one["config"]["groups"] == 4 and one["config"]["data_seed"] == 1
+    assert one["losses"] != report(*more, "--seed", 1)["losses"]
+    assert one["losses"][0] != report(*more, "--groups", 4, "--seed", 1, "--data-seed", 2)["losses"][0]
+
+
 def tower_files():
     """Features in towers as a file says; dealt in turn they are what a number of towers does."""
     names = [f"C{i + 1}" for i in range(26)]
@@ -393,10 +420,17 @@ def report_():
     assert 0.5 < r["auc"] < 0.85 and 0.4 < r["loss"] < 0.8 and 0.7 < r["ne"] < 1.1
     assert r["bytes"]["steps"] == 10
     check_prediction(r)
-    for name in "compute exchange dense_reduction sync input step".split():
+    for name in "compute exchange exposed_exchange dense_reduction sync input step".split():
         assert 0 <= r["time"][name]["mean"] <= r["time"][name]["max"] * (1 + 1e-9), name
     assert 0 < sum(r["time"][n]["mean"] for n in "compute exchange dense_reduction sync input".split()) \
         <= r["time"]["step"]["mean"] * 1.01
+    assert 0 < r["time"]["exposed_exchange"]["mean"] <= r["time"]["exchange"]["mean"]
+    dense = 13 * 64 + 64 + 64 * 16 + 16 + (16 + 351) * 128 + 128 + 128 * 64 + 64 + 64 + 1  # 351 pairs of 27 vectors
+    assert r["model"]["dense_parameters"] == dense and r["model"]["table_parameters"] == 26 * 5000 * 16, r["model"]
+    assert r["model"]["module_parameters"] == 0 and r["model"]["compression"] == 1
+    interaction = 6 * 27 * 27 * 16
+    weights = 13 * 64 + 64 * 16 + (16 + 351) * 128 + 128 * 64 + 64
+    assert r["model"]["flops_per_sample"] == 6 * weights - 2 * 13 * 64 + interaction, r["model"]
     for ranks, hosts in ((1, 1), (3, 3), (6, 2)):
         check_prediction(report(*SMALL, "--ranks", ranks, "--hosts", hosts, "--sharding", "mixed"))
     check_prediction(report(*SMALL, "--samples", 70, "--epochs", 3))  # epochs shorter than what is measured
@@ -555,6 +589,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/fuzz.hpp"
+#include "fuzz/kernel_file.hpp"
 #include "fuzz/safetensors_text.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/thread_world.hpp"

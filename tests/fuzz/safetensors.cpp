@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
+#include "fuzz/kernel_file.hpp"
 #include "fuzz/safetensors_text.hpp"
 
 namespace {

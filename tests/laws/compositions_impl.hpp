@@ -86,7 +86,11 @@ void add_modules(std::vector<Composition>& all) {
 template <class S, bool Replicated, class... P>
 std::vector<Composition> compositions() {
     std::vector<Composition> all;
-    (add_compositions<S, Replicated, P>(all), ...);
+    if constexpr (sw::PlacesByLoad<S>) {  // owners apart, it is what Col<> is
+        (add_relayed<S, Replicated, P, sw::Flat>(all), ...);
+    } else {
+        (add_compositions<S, Replicated, P>(all), ...);
+    }
     if constexpr (!std::is_same_v<S, sw::DP>) (add_relayed<S, Replicated, P, sw::Hierarchical>(all), ...);
     if constexpr (std::is_same_v<S, sw::Row> || (Replicated && !std::is_same_v<S, sw::DP>)) {
         add_relayed<S, Replicated, sw::Sum, sw::TwoStage>(all);

@@ -184,9 +184,9 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
         c.random_progress = c.ahead > 0 && turn % 2 == 1;
         c.steps = 4;
         // some number of towers that divides the hosts; without Hierarchical often none
-        const std::vector<int> none =
-            composition.collective == "hierarchical" ? std::vector<int>{} : std::vector<int>{0, 0};
-        std::vector<int> towers = none;
+        const bool everywhere =
+            composition.collective != "hierarchical" || (composition.sharding == "col3" && !composition.has_modules());
+        std::vector<int> towers(everywhere ? 2 : 0, 0);
         for (int some = 1; some <= c.topology.hosts; ++some)
             if (c.topology.hosts % some == 0 && composition.sharding != "dp") towers.push_back(some);
         c.towers = towers[(turn / 2) % towers.size()];

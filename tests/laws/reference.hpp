@@ -429,8 +429,9 @@ class Reference {
             }
         } else {
             double growth = 0;
-            if (table.config.sharding == "col") {  // chunk by chunk
-                const std::size_t chunks = std::min(dim, static_cast<std::size_t>(table.ranks));
+            if (table.config.sharding.starts_with("col")) {  // chunk by chunk
+                const std::size_t chunks = std::min({dim, static_cast<std::size_t>(table.ranks),
+                                                     table.config.sharding == "col" ? dim : std::size_t{3}});
                 for (std::size_t k = 0; k < chunks; ++k)
                     growth += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
             } else {

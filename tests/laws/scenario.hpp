@@ -140,7 +140,8 @@ inline Scenario make_scenario(const Case& c, const std::string& sharding, bool p
                               .rows = dice.pick<std::int64_t>({1, 2, 5, 17, 64, 300}),
                               .dim = dice.pick<int>({1, 3, 4, 8, 16, 17, 32, 40, 64, 128}),
                               .features = {},
-                              .sharding = policies[static_cast<std::size_t>(t) % policies.size()]};
+                              .sharding = policies[static_cast<std::size_t>(t) % policies.size()],
+                              .load = static_cast<float>(1 + t % 3)};
         const std::int64_t features = dice.one_in(3) ? 2 : 1;
         for (std::int64_t f = 0; f < features; ++f) {
             table.features.push_back(table.name + "f" + std::to_string(f));

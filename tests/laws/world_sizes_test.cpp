@@ -125,7 +125,7 @@ int compare_worlds(const std::string& order, bool columns) {
     int compared = 0;
     for (const Composition& composition : all_compositions()) {
         if (composition.order != order || composition.pooling != "sum" || composition.forward_wire != "fp32" ||
-            composition.backward_wire != "fp32" || (composition.sharding == "col" && !columns))
+            composition.backward_wire != "fp32" || (composition.sharding.starts_with("col") && !columns))
             continue;
         std::vector<std::vector<float>> outputs;
         const Result alone = train(composition, s, {1, 1}, outputs);
@@ -173,7 +173,7 @@ TEST(Shardings, OneIdABagGivesTheSameBitsForAll) {
             if (composition.order != order || composition.pooling != "sum" || composition.forward_wire != "fp32" ||
                 composition.backward_wire != "fp32" || composition.optimizer != optimizer || composition.has_modules())
                 continue;
-            if (composition.sharding == "col" && optimizer == "rowwise_adagrad") continue;
+            if (composition.sharding.starts_with("col") && optimizer == "rowwise_adagrad") continue;
             std::vector<std::vector<float>> outputs;
             const Result result = train(composition, s, t, outputs);
             if (expected.empty()) {

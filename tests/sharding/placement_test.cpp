@@ -71,7 +71,8 @@ void check_blocks(const std::vector<int>& chosen) {
 TEST(PlaceTables, NumbersEveryBlockOnce) {
     for (const std::vector<int>& chosen : std::vector<std::vector<int>>{{0, 1, 2}, {1}, {2, 0}}) {
         check_blocks<shardwise::Row>(chosen);
-        check_blocks<shardwise::Col>(chosen);
+        check_blocks<shardwise::Col<>>(chosen);
+        check_blocks<shardwise::Col<2>>(chosen);
         check_blocks<shardwise::Table>(chosen);
         check_blocks<shardwise::DP>(chosen);
     }

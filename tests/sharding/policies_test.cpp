@@ -96,7 +96,7 @@ RC_GTEST_PROP(RowSharding, IsABijection, ()) {
     check_bijection<Row>();
 }
 RC_GTEST_PROP(ColSharding, IsABijection, ()) {
-    check_bijection<Col>();
+    check_bijection<Col<>>();
 }
 RC_GTEST_PROP(TableSharding, IsABijection, ()) {
     check_bijection<Table>();
@@ -150,25 +150,79 @@ RC_GTEST_PROP(RowSharding, NeitherFirstRowsNorFirstTablesShareARank, ()) {
 RC_GTEST_PROP(ColSharding, WidthsDifferByOneColumnAtMost, ()) {
     const Topology t = any_topology();
     const int dim = *rc::gen::inRange(1, 200);
-    const int shards = Col::shards(t, dim);
+    const int shards = Col<>::shards(t, dim);
     RC_ASSERT(shards == std::min(dim, t.ranks()));
     const shardwise::TableShape shape{.rows = 1, .dim = dim, .shards = shards, .index = 0};
     int least = dim;
     int most = 0;
     for (int shard = 0; shard < shards; ++shard) {
-        least = std::min(least, Col::columns(shard, shape).count);
-        most = std::max(most, Col::columns(shard, shape).count);
+        least = std::min(least, Col<>::columns(shard, shape).count);
+        most = std::max(most, Col<>::columns(shard, shape).count);
     }
     RC_ASSERT(most - least <= 1);
 }
 
 TEST(ColSharding, SmallTablesStartAtAnotherRankEach) {
     const Topology t{.hosts = 2, .ranks_per_host = 2};
-    EXPECT_EQ(Col::shards(t, 1), 1);
+    EXPECT_EQ(Col<>::shards(t, 1), 1);
     std::set<int> owners;
     for (int table = 0; table < 4; ++table)
-        owners.insert(Col::owner(t, 0, table, 0));
+        owners.insert(Col<>::owner(t, 0, table, 0));
     EXPECT_EQ(owners.size(), 4U);
+}
+
+shardwise::TableLoad load_of(int dim, std::int64_t rows = 1, float load = 1.0F, int features = 1) {
+    const Topology four{.hosts = 2, .ranks_per_host = 2};
+    return {.shape = {.rows = rows, .dim = dim, .shards = Col<2>::shards(four, dim), .index = 0},
+            .features = features,
+            .load = load};
+}
+
+// By hand: the largest block first, to whom has the least to look up, then to whom holds the least, then in order.
+TEST(ColByLoad, PutsBlocksWhereTheLeastIsLookedUp) {
+    const Topology t{.hosts = 2, .ranks_per_host = 2};
+    const auto owners = [&](const std::vector<shardwise::TableLoad>& tables) { return Col<2>::owners(t, tables); };
+    using Owners = std::vector<std::vector<int>>;
+    EXPECT_EQ(owners({load_of(8), load_of(8)}), (Owners{{0, 1}, {2, 3}}));
+    EXPECT_EQ(owners({load_of(2), load_of(8)}), (Owners{{2, 3}, {0, 1}}));
+    EXPECT_EQ(owners({load_of(2, 1, 5.0F), load_of(8)}), (Owners{{0, 1}, {2, 3}}));
+    EXPECT_EQ(owners({load_of(2, 1, 1.0F, 5), load_of(8)}), (Owners{{0, 1}, {2, 3}}));
+    EXPECT_EQ(owners({load_of(4, 9), load_of(4, 5), load_of(4, 2)}), (Owners{{0, 1}, {2, 3}, {2, 3}}));
+    EXPECT_EQ(owners({load_of(1), load_of(1)}), (Owners{{0}, {1}}));
+    EXPECT_EQ(owners({}), Owners{});
+}
+
+// What one rank looks up is at most the mean and a block more: no rank gets a block while another has less to do, but
+// where that one has a block of the table.
+RC_GTEST_PROP(ColByLoad, IsBalancedAndGivesARankOneBlockATable, ()) {
+    const Topology t = any_topology();
+    std::vector<shardwise::TableLoad> tables(*rc::gen::inRange<std::size_t>(1, 12));
+    for (auto& table : tables) {
+        const int dim = *rc::gen::inRange(1, 70);
+        table = {.shape = {.rows = *rc::gen::inRange(1, 1000), .dim = dim, .shards = Col<5>::shards(t, dim)},
+                 .features = *rc::gen::inRange(1, 4),
+                 .load = static_cast<float>(*rc::gen::inRange(1, 9))};
+        RC_ASSERT(table.shape.shards == std::min({5, dim, t.ranks()}));
+    }
+    const auto owners = Col<5>::owners(t, tables);
+    RC_ASSERT(owners == Col<5>::owners(t, tables));
+    RC_ASSERT(owners.size() == tables.size());
+    std::vector<double> ranks(static_cast<std::size_t>(t.ranks()));
+    double largest = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        RC_ASSERT(static_cast<int>(owners[i].size()) == tables[i].shape.shards);
+        RC_ASSERT(std::set<int>(owners[i].begin(), owners[i].end()).size() == owners[i].size());
+        for (int s = 0; s < tables[i].shape.shards; ++s) {
+            const double load =
+                Col<5>::columns(s, tables[i].shape).count * tables[i].features * static_cast<double>(tables[i].load);
+            ranks.at(static_cast<std::size_t>(owners[i][static_cast<std::size_t>(s)])) += load;
+            largest = std::max(largest, load);
+            sum += load;
+        }
+    }
+    if (t.ranks() > 5)  // else a table may have to be where much is looked up already
+        RC_ASSERT(*std::max_element(ranks.begin(), ranks.end()) <= sum / (t.ranks() - 4) + largest);
 }
 
 TEST(TableSharding, DealsTablesOverRanks) {

@@ -103,7 +103,8 @@ RC_GTEST_PROP(Towers, HoldWholeTables, ()) {
     const int towers = *rc::gen::inRange(1, 4);
     const int ranks = *rc::gen::inRange(1, 4);
     stays_in_its_tower<sw::Row>(hosts, towers, ranks);
-    stays_in_its_tower<sw::Col>(hosts, towers, ranks);
+    stays_in_its_tower<sw::Col<>>(hosts, towers, ranks);
+    stays_in_its_tower<sw::Col<2>>(hosts, towers, ranks);
     stays_in_its_tower<sw::Table>(hosts, towers, ranks);
 }
 

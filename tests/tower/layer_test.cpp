@@ -167,7 +167,7 @@ void compare_everywhere(const typename M::Config& config) {
         sw::ThreadWorld world{topology};
         world.run([&](sw::ThreadCommunicator& comm) {
             compare<sw::Row, M>(comm, two, config);
-            compare<sw::Col, M>(comm, two, config);
+            compare<sw::Col<>, M>(comm, two, config);
             compare<sw::Table, M>(comm, two, config);
         });
     }

@@ -14,33 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "shardwise/tower/affinity.hpp"
+#include "shardwise/tower/rand_index.hpp"
 
 namespace {
 namespace sw = shardwise;
-
-/// How much two partitions agree beyond chance: 1 when they are equal (Hubert and Arabie, 1985).
-double adjusted_rand_index(const std::vector<int>& a, const std::vector<int>& b) {
-    std::map<std::pair<int, int>, double> both;
-    std::map<int, double> of_a;
-    std::map<int, double> of_b;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        ++both[{a[i], b[i]}];
-        ++of_a[a[i]];
-        ++of_b[b[i]];
-    }
-    const auto pairs = [](double n) { return n * (n - 1) / 2; };
-    double together = 0;
-    double in_a = 0;
-    double in_b = 0;
-    for (const auto& [key, n] : both)
-        together += pairs(n);
-    for (const auto& [key, n] : of_a)
-        in_a += pairs(n);
-    for (const auto& [key, n] : of_b)
-        in_b += pairs(n);
-    const double by_chance = in_a * in_b / pairs(static_cast<double>(a.size()));
-    return (together - by_chance) / ((in_a + in_b) / 2 - by_chance);
-}
 
 struct Dice {
     std::mt19937_64 engine;
@@ -82,7 +59,7 @@ TEST(partition, of_coherent_features_finds_planted_groups) {
                 group.push_back((f * 5 + static_cast<int>(seed)) % groups);
             const sw::Partition found =
                 sw::partition_features(planted(group, 0.4, seed), {.towers = groups, .ratio = 1.0});
-            EXPECT_GE(adjusted_rand_index(found.tower_of, group), 0.9) << groups << " groups, seed " << seed;
+            EXPECT_GE(sw::adjusted_rand_index(found.tower_of, group), 0.9) << groups << " groups, seed " << seed;
             EXPECT_TRUE(found.within_ratio);
         }
 }
@@ -107,7 +84,20 @@ TEST(partition, of_diverse_features_puts_groups_apart) {
     const auto diverse =
         sw::partition_features(affinity, {.towers = 4, .ratio = 1.0, .strategy = sw::TowerStrategy::diverse});
     EXPECT_GT(inside(coherent.tower_of), inside(diverse.tower_of) + 0.1);
-    EXPECT_LT(adjusted_rand_index(diverse.tower_of, group), 0.2);
+    EXPECT_LT(sw::adjusted_rand_index(diverse.tower_of, group), 0.2);
+}
+
+// By hand: 6 things, 15 pairs; together in both 2, in a 3 + 3, in b 1 + 3; by chance 6 * 4 / 15.
+TEST(adjusted_rand_index, is_its_definition) {
+    const std::vector<int> a{0, 0, 0, 1, 1, 1};
+    const std::vector<int> b{5, 5, 2, 2, 2, 7};
+    EXPECT_DOUBLE_EQ(sw::adjusted_rand_index(a, b), (2.0 - 6.0 * 4.0 / 15.0) / (5.0 - 6.0 * 4.0 / 15.0));
+    EXPECT_DOUBLE_EQ(sw::adjusted_rand_index(b, a), sw::adjusted_rand_index(a, b));
+    EXPECT_EQ(sw::adjusted_rand_index(a, std::vector<int>{3, 3, 3, -1, -1, -1}), 1.0);
+    EXPECT_LT(sw::adjusted_rand_index(a, std::vector<int>{0, 1, 2, 0, 1, 2}), 0.0);
+    EXPECT_EQ(sw::adjusted_rand_index(std::vector<int>{1, 1}, std::vector<int>{2, 2}), 1.0);
+    EXPECT_EQ(sw::adjusted_rand_index(std::vector<int>{}, std::vector<int>{}), 1.0);
+    EXPECT_THROW(static_cast<void>(sw::adjusted_rand_index(a, std::vector<int>{1})), sw::BadInput);
 }
 
 sw::Affinity random_affinity(int n, Dice& dice) {

@@ -44,6 +44,9 @@ struct GeneratorOptions {
     BagSizes bags = {};                   ///< ids in every bag
     bool weights = false;                 ///< a weight in [0.5, 1.5) for every id
     std::int64_t dense_columns = 13;
+    /// Groups of features that belong together: not what ids do one by one is hidden then, but what two features of a
+    /// group do together. At most half as many as features; 0: none
+    int groups = 0;
     double bias = -1.0;      ///< of the logit
     double signal = 1.4;     ///< standard deviation of the logit, half of its variance from dense, half from ids
     std::uint64_t seed = 1;  ///< names the data set and what it hides
@@ -57,8 +60,10 @@ struct GeneratorOptions {
 ///
 /// dense: bell-shaped, variance 1, in [-3.5, 3.5]. ids: Zipf. The label is 1 with probability sigmoid(logit), where
 /// logit = bias + w . dense + sum over ids of weight * effect(feature, row); the effects are bell-shaped and a pure
-/// function of (seed, feature, row). With the default bias and signal, ranking by the logit itself has an AUC of about
-/// 0.8, which no model can beat. Not collective, not thread safe.
+/// function of (seed, feature, row). With groups, what a feature's ids add up to does nothing alone: the logit is bias
+/// + w . dense + the sum over all pairs of features of one group of the products of what they add up to. With the
+/// default bias and signal, ranking by the logit itself has an AUC of about 0.8, which no model can beat. Not
+/// collective, not thread safe.
 class ClickGenerator {
   public:
     /// \throws BadInput when a table has no row, or a size, exponent, signal or slice is not valid
@@ -84,6 +89,10 @@ class ClickGenerator {
         if (squares > 0)
             for (double& effect : dense_effects_)
                 effect *= half / std::sqrt(squares);
+        if (o.groups != 0) {
+            row_scale_ = std::sqrt(half / (std::max(1.0, o.bags.mean()) * std::sqrt(form_groups())));
+            return;
+        }
         const double ids = std::max(1.0, o.bags.mean() * static_cast<double>(o.rows.size()));
         row_scale_ = half / std::sqrt(ids);
     }
@@ -109,6 +118,7 @@ class ClickGenerator {
         batch.resize_single(count, options_.dense_columns, features);
         batch.ids.values.clear();
         logits_.assign(static_cast<std::size_t>(count), options_.bias);
+        group_sums_.assign(logits_.size() * static_cast<std::size_t>(options_.groups), 0.0);
         const auto start = static_cast<std::uint64_t>(options_.first + first);
 
         float* dense = batch.dense.data();
@@ -136,11 +146,13 @@ class ClickGenerator {
     /// The true logits of the batch generated last: what an ideal model predicts. (samples)
     [[nodiscard]] std::span<const double> logits() const noexcept { return logits_; }
 
-    /// What one id of weight 1 adds to the logit.
+    /// What one id of weight 1 adds to the logit; with groups, to the factor of its feature.
     [[nodiscard]] double effect(std::int64_t feature, std::int64_t row) const noexcept {
         const auto stream = static_cast<std::uint64_t>(feature) + row_effects;
         return row_scale_ * KeyedRandom{options_.seed, stream, static_cast<std::uint64_t>(row)}.bell();
     }
+    /// (feature): its group; empty without groups.
+    [[nodiscard]] std::span<const int> groups() const noexcept { return group_of_; }
     /// What each dense column adds to the logit, a unit of its value. (dense_columns)
     [[nodiscard]] std::span<const double> dense_effects() const noexcept { return dense_effects_; }
 
@@ -149,8 +161,31 @@ class ClickGenerator {
     static constexpr std::uint64_t dense_effect = 0;
     static constexpr std::uint64_t dense_value = 1;
     static constexpr std::uint64_t label_value = 2;
+    static constexpr std::uint64_t group_order = 3;
     static constexpr std::uint64_t row_effects = std::uint64_t{1} << 32;
     static constexpr std::uint64_t bag_values = std::uint64_t{2} << 32;
+
+    // Deals the features, in an order of the seed's, into groups whose sizes differ by one at most.
+    // \returns the number of pairs inside groups
+    double form_groups() {
+        const auto features = static_cast<std::int64_t>(options_.rows.size());
+        if (options_.groups < 0 || 2 * std::int64_t{options_.groups} > features)
+            throw BadInput{std::to_string(options_.groups) + " groups of " + std::to_string(features) +
+                           " features: give at most half as many groups as features, or 0"};
+        std::vector<std::pair<std::uint64_t, std::size_t>> order;
+        for (std::size_t f = 0; f != options_.rows.size(); ++f)
+            order.emplace_back(KeyedRandom{options_.seed, group_order, f}.bits(), f);
+        std::sort(order.begin(), order.end());
+        group_of_.resize(order.size());
+        std::vector<std::int64_t> sizes(static_cast<std::size_t>(options_.groups));
+        double pairs = 0;
+        for (std::size_t i = 0; i != order.size(); ++i) {
+            const std::size_t group = i % sizes.size();
+            group_of_[order[i].second] = static_cast<int>(group);
+            pairs += static_cast<double>(sizes[group]++);
+        }
+        return pairs;
+    }
 
     // Appends one bag.
     void draw_bag(const Zipf& zipf, KeyedRandom random, JaggedBatch<std::int64_t>& ids) const {
@@ -165,7 +200,8 @@ class ClickGenerator {
         }
     }
 
-    // Adds to the logits what the bags of a feature do, of which the ids from `first` on are the last ones.
+    // Adds to the logits what the bags of a feature do, alone or with those of its group before it. Its ids are those
+    // from `first` on.
     void add_effects(std::size_t feature, const JaggedBatch<std::int64_t>& ids, std::size_t first) {
         effects_.resize(ids.values.size() - first);
         const KeyedRandom rows{options_.seed, row_effects + feature};
@@ -176,12 +212,16 @@ class ClickGenerator {
             for (std::size_t i = 0; i != effects_.size(); ++i)
                 effects_[i] *= static_cast<double>(ids.weights[first + i]);
         const double* effect = effects_.data();
+        double* const group = group_of_.empty()
+                                  ? nullptr
+                                  : group_sums_.data() + logits_.size() * static_cast<std::size_t>(group_of_[feature]);
         for (std::size_t s = 0; s != logits_.size(); ++s) {
             const std::int32_t size = options_.bags.one() ? 1 : ids.lengths[feature * logits_.size() + s];
             double sum = 0;
             for (std::int32_t i = 0; i != size; ++i)
                 sum += *effect++;
-            logits_[s] += sum;
+            logits_[s] += group == nullptr ? sum : sum * group[s];
+            if (group != nullptr) group[s] += sum;
         }
     }
 
@@ -189,9 +229,11 @@ class ClickGenerator {
     std::vector<Zipf> zipf_;  // one a feature
     std::vector<double> dense_effects_;
     double row_scale_ = 0;
-    std::vector<double> logits_;   // (samples)
-    std::vector<double> effects_;  // of the ids of one feature
-    std::int64_t position_ = 0;    // first sample of the next global batch
+    std::vector<int> group_of_;       // (feature), or empty
+    std::vector<double> logits_;      // (samples)
+    std::vector<double> effects_;     // of the ids of one feature
+    std::vector<double> group_sums_;  // (group, samples): of the features so far
+    std::int64_t position_ = 0;       // first sample of the next global batch
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

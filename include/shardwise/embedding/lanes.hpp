@@ -10,8 +10,8 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/blocks.hpp"
+#include "shardwise/embedding/layer_towers.hpp"
 #include "shardwise/embedding/store.hpp"
-#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/sharding/placement.hpp"
 

@@ -16,6 +16,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/layer_base.hpp"
+#include "shardwise/embedding/layer_blueprint.hpp"
 #include "shardwise/embedding/layer_traits.hpp"
 #include "shardwise/embedding/plans.hpp"
 
@@ -53,6 +54,14 @@ class EmbeddingLayer final : public LayerBase {
     EmbeddingLayer(CommunicatorRef comm, std::vector<TableConfig> tables, const LayerOptions& options = {},
                    const rule_type& rule = {}, const module_config& module = {})
         : LayerBase{comm, std::move(tables), layer_traits<policies>(rule, module), options} {}
+
+    /// The layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
+    /// \throws BadInput as the constructor
+    [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,
+                                                  Towers towers = {}, const rule_type& rule = {},
+                                                  const module_config& module = {}) {
+        return {topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers)};
+    }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this
     /// rank relays: sum them over the tower (BasicTreeAllReduce<T, OneTower>), then let an optimizer learn.

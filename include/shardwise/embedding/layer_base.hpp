@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,16 +13,17 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/check_ids.hpp"
+#include "shardwise/embedding/layer_blueprint.hpp"
 #include "shardwise/embedding/layer_cost.hpp"
 #include "shardwise/embedding/layer_state.hpp"
+#include "shardwise/embedding/layer_towers.hpp"
 #include "shardwise/embedding/layer_traits.hpp"
-#include "shardwise/embedding/memory.hpp"
 #include "shardwise/embedding/store.hpp"
-#include "shardwise/embedding/tower_module.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/towers.hpp"
@@ -68,7 +66,8 @@ struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
     /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with
-    /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says.
+    /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
+    /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).
     Towers towers = {};
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
@@ -98,7 +97,7 @@ class LayerBase {
         state.core.called_from(where);
         std::string wrong;
         try {
-            state.batch.bind(batch, features_.names);
+            state.batch.bind(batch, features());
         } catch (const BadInput& error) {
             state.batch.clear();
             wrong = error.what();
@@ -148,8 +147,8 @@ class LayerBase {
         std::string wrong;
         try {
             BatchView bound;
-            bound.bind(batch, features_.names);
-            check_ids(placements_, bound, traits_.pooled);
+            bound.bind(batch, features());
+            check_ids(placements(), bound, traits().pooled);
         } catch (const BadInput& error) {
             wrong = "rank " + std::to_string(comm_.rank()) + ": " + error.what();
         }
@@ -163,29 +162,17 @@ class LayerBase {
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches,
                                          MemoryTally* tally = nullptr) const {
-        if (batches.size() != static_cast<std::size_t>(topology().ranks()))
-            throw BadInput{"predict_cost is given " + std::to_string(batches.size()) + " batches for " +
-                           std::to_string(topology().ranks()) + " ranks: give one a rank"};
-        std::vector<BatchView> bound(batches.size());
-        for (std::size_t i = 0; i < batches.size(); ++i)
-            bound[i].bind(batches[i], features_.names);
-        return predict_bound(bound, tally);
+        return blueprint_.predict_cost(batches, tally, comm_.rank());
     }
 
     /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
-    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const {
-        std::int64_t bytes = 0;
-        for (const Placement& placement : placements_)
-            bytes += static_bytes(placement, rank, traits_.element_slots, traits_.row_slots);
-        if (has_modules()) bytes += traits_.module.static_bytes(towers_.config, towers_.shapes[tower_of(rank)]);
-        return bytes;
-    }
+    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const { return blueprint_.static_bytes(rank); }
 
     /// Every shard that lives on this rank. Not collective. `use(ShardView, ShardRowNumbers)`; both may be kept.
     template <class Use>
     void for_each_shard(Use use) {
-        for (std::size_t branch = 0; branch < placements_.size(); ++branch) {
-            const Placement& placement = placements_[branch];
+        for (std::size_t branch = 0; branch < placements().size(); ++branch) {
+            const Placement& placement = placements()[branch];
             for (ShardStore& shard : stores_[branch].shards()) {
                 const TablePlacement& table = placement.tables[static_cast<std::size_t>(shard.table)];
                 use(ShardView{.table = table.table,
@@ -196,34 +183,29 @@ class LayerBase {
                               .weights = shard.weights.data(),
                               .element_state = shard.element_state.data(),
                               .row_state = shard.row_state.data()},
-                    ShardRowNumbers{traits_.shardings[branch], shard.shard, table.shape});
+                    ShardRowNumbers{traits().shardings[branch], shard.shard, table.shape});
             }
         }
     }
 
-    [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
-    [[nodiscard]] const std::vector<std::string>& features() const noexcept { return features_.names; }
+    [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return blueprint_.tables(); }
+    [[nodiscard]] const std::vector<std::string>& features() const noexcept { return blueprint_.features().names; }
     /// Columns of a pooled result, and of each of its parts: one a feature, or with modules one a tower.
-    [[nodiscard]] int width() const noexcept { return features_.width; }
-    [[nodiscard]] const std::vector<int>& widths() const noexcept { return features_.dims; }
+    [[nodiscard]] int width() const noexcept { return blueprint_.features().width; }
+    [[nodiscard]] const std::vector<int>& widths() const noexcept { return blueprint_.features().dims; }
     /// The towers of a layer with modules; of others, none.
     [[nodiscard]] const LayerTowers& towers() const noexcept { return towers_; }
     /// True when results are one matrix, false when they are one a feature.
-    [[nodiscard]] bool is_pooled() const noexcept { return traits_.pooled; }
+    [[nodiscard]] bool is_pooled() const noexcept { return traits().pooled; }
     /// The communicator's, with the layer's towers.
-    [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
-    [[nodiscard]] const Program& program() const noexcept { return traits_.program; }
+    [[nodiscard]] const Topology& topology() const noexcept { return blueprint_.topology(); }
+    [[nodiscard]] const Program& program() const noexcept { return traits().program; }
     /// Names of the sharding policies: of the branches of a Mixed layer, as describe() takes them.
-    [[nodiscard]] std::vector<std::string> branches() const {
-        std::vector<std::string> names;
-        for (const ShardingMaps& maps : traits_.shardings)
-            names.push_back(maps.name);
-        return names;
-    }
+    [[nodiscard]] std::vector<std::string> branches() const { return blueprint_.branches(); }
     /// The optimizer's name, and how many floats of state it keeps an element and a row.
-    [[nodiscard]] const std::string& optimizer() const noexcept { return traits_.optimizer; }
-    [[nodiscard]] int element_slots() const noexcept { return traits_.element_slots; }
-    [[nodiscard]] int row_slots() const noexcept { return traits_.row_slots; }
+    [[nodiscard]] const std::string& optimizer() const noexcept { return traits().optimizer; }
+    [[nodiscard]] int element_slots() const noexcept { return traits().element_slots; }
+    [[nodiscard]] int row_slots() const noexcept { return traits().row_slots; }
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -238,180 +220,81 @@ class LayerBase {
   protected:
     LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits, const LayerOptions& options)
         : comm_{comm},
-          topology_{comm.topology()},
-          tables_{std::move(tables)},
-          traits_{std::move(traits)},
-          options_{options} {
+          blueprint_{comm.topology(), std::move(tables), std::move(traits), options.towers},
+          options_{options},
+          towers_{blueprint_.towers()},
+          digest_{blueprint_.digest()} {
         options_.learning_rate.check();
         if (options_.memory == nullptr) {
             own_memory_ = std::make_unique<MemoryAccount>();
             options_.memory = own_memory_.get();
         }
-        name_features();
-        if (traits_.hierarchical && options_.towers.empty()) options_.towers = deal_tables(tables_, topology_.towers());
-        std::vector<int> towers;
-        if (!options_.towers.empty()) {
-            topology_ = with_towers(topology_, static_cast<int>(options_.towers.size()));
-            towers = tower_of_tables(tables_, options_.towers);
-        }
-        for (const ShardingMaps& maps : traits_.shardings)
-            placements_.push_back(maps.place(topology_, tables_, tables_of(maps.name), towers));
-        if (!towers.empty() && std::all_of(placements_.begin(), placements_.end(),
-                                           [](const Placement& placement) { return placement.replicated; }))
-            throw BadInput{
-                "towers for a layer whose tables are all on every rank: they place nothing; leave them away"};
-        shape_towers(towers);
+        digest_.add(static_cast<std::int64_t>(options_.seed));
+        options_.learning_rate.add_to(digest_);
         make_stores();
-        take_digest();
     }
 
   private:
     static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
 
-    void name_features() {
-        features_.pooled = traits_.pooled;
-        for (std::size_t t = 0; t < tables_.size(); ++t) {
-            const TableConfig& table = tables_[t];
-            if (table.name.empty()) throw BadInput{"table " + std::to_string(t) + " has no name: give every table one"};
-            for (std::size_t other = 0; other < t; ++other)
-                if (tables_[other].name == table.name)
-                    throw BadInput{"table '" + table.name + "' stands twice: give every table one name"};
-            for (const std::string& feature : features_of(table)) {
-                if (std::find(features_.names.begin(), features_.names.end(), feature) != features_.names.end())
-                    throw BadInput{"feature '" + feature + "' stands twice in the tables: give every feature one name"};
-                features_.names.push_back(feature);
-                features_.dims.push_back(table.dim);
-                features_.width += table.dim;
-            }
-        }
-    }
-    [[nodiscard]] bool has_modules() const noexcept { return traits_.module.make != nullptr; }
-    [[nodiscard]] std::size_t tower_of(int rank) const { return static_cast<std::size_t>(topology_.tower_of(rank)); }
-    /// \param towers  (table)
-    void shape_towers(const std::vector<int>& towers) {
-        if (!has_modules()) return;
-        towers_.config = traits_.module.config.get();
-        for (int t = 0; t < topology_.towers(); ++t) {
-            TowerShape& shape = towers_.shapes.emplace_back();
-            shape.tower = t;
-            for (std::size_t table = 0; table < tables_.size(); ++table)
-                if (towers[table] == t)
-                    shape.dims.insert(shape.dims.end(), features_of(tables_[table]).size(), tables_[table].dim);
-            if (shape.dims.empty())
-                throw BadInput{"tower " + std::to_string(t) + " of " + std::to_string(topology_.towers()) +
-                               " has no feature, and a module has nothing to work on there: give every tower one"};
-            towers_.outputs.push_back(traits_.module.outputs(towers_.config, shape));
-        }
-        features_.dims = towers_.outputs;
-        const std::int64_t width = std::accumulate(towers_.outputs.begin(), towers_.outputs.end(), std::int64_t{0});
-        if (width > std::numeric_limits<int>::max())
-            throw BadInput{"the towers' modules have " + std::to_string(width) + " columns: 2147483647 at most"};
-        features_.width = static_cast<int>(width);
-    }
+    [[nodiscard]] const LayerTraits& traits() const noexcept { return blueprint_.traits(); }
+    [[nodiscard]] const std::vector<Placement>& placements() const noexcept { return blueprint_.placements(); }
     /// Tables, moments, and the module of this rank's tower.
     void make_stores() {
+        const bool has_module = blueprint_.has_modules();
         try {
-            if (has_modules())
-                towers_.module = traits_.module.make(towers_.config, towers_.shapes[tower_of(comm_.rank())],
-                                                     options_.seed, *options_.memory);
-            for (const Placement& placement : placements_)
-                stores_.emplace_back(placement, comm_.rank(), traits_.element_slots, traits_.row_slots,
+            if (has_module)
+                towers_.module = traits().module.make(
+                    towers_.config, towers_.shapes[static_cast<std::size_t>(topology().tower_of(comm_.rank()))],
+                    options_.seed, *options_.memory);
+            for (const Placement& placement : placements())
+                stores_.emplace_back(placement, comm_.rank(), traits().element_slots, traits().row_slots,
                                      options_.memory->tables());
         } catch (const std::bad_alloc&) {
-            throw BadInput{std::string{has_modules() ? "the tables, moments and module" : "the tables and moments"} +
+            throw BadInput{std::string{has_module ? "the tables, moments and module" : "the tables and moments"} +
                            " on rank " + std::to_string(comm_.rank()) + " take " +
                            std::to_string(predict_static_bytes(comm_.rank())) +
                            " bytes, and there is not as much memory: give smaller tables, or more ranks"};
         }
-        for (std::size_t branch = 0; branch < placements_.size(); ++branch)
-            traits_.shardings[branch].initialize(stores_[branch], placements_[branch], options_.seed);
-    }
-    /// The numbers of the tables that the policy `sharding` places. \throws BadInput for a name that is no policy here
-    [[nodiscard]] std::vector<int> tables_of(const std::string& sharding) const {
-        const std::vector<std::string> known = branches();
-        if (std::count(known.begin(), known.end(), sharding) > 1)
-            throw BadInput{"two policies of this Mixed layer are called '" + sharding +
-                           "', and tables choose by name: give each policy a name of its own"};
-        std::vector<int> numbers;
-        for (std::size_t t = 0; t < tables_.size(); ++t) {
-            const std::string& asked = tables_[t].sharding;
-            const bool any = asked.empty() && !traits_.mixed;
-            if (!any && std::find(known.begin(), known.end(), asked) == known.end()) {
-                std::string text = "table '" + tables_[t].name + "' asks for sharding '" + asked + "'; this layer has ";
-                for (const std::string& name : known)
-                    text += name + (name == known.back() ? "" : ", ");
-                if (!traits_.mixed) text += " alone: leave it empty, or use Mixed";
-                throw BadInput{text};
-            }
-            if (any || asked == sharding) numbers.push_back(static_cast<int>(t));
-        }
-        return numbers;
-    }
-    /// What all ranks must agree on, besides the plan and the number of steps.
-    void take_digest() {
-        Digest& digest = traits_.program.digest;
-        for (const TableConfig& table : tables_) {
-            digest.add(table.name).add(table.rows).add(std::int64_t{table.dim}).add(table.sharding);
-            for (const std::string& feature : features_of(table))
-                digest.add(feature);
-        }
-        for (const auto& tower : options_.towers)
-            for (const std::string& feature : tower)
-                digest.add(std::int64_t{&tower - options_.towers.data()}).add(feature);
-        digest.add(std::int64_t{topology_.hosts_per_tower}).add(traits_.module.digest);
-        digest.add(static_cast<std::int64_t>(options_.seed)).add(traits_.optimizer).add(traits_.rule_digest);
-        options_.learning_rate.add_to(digest);
+        for (std::size_t branch = 0; branch < placements().size(); ++branch)
+            traits().shardings[branch].initialize(stores_[branch], placements()[branch], options_.seed);
     }
 
     detail::LayerState& free_state() {
         for (auto& state : states_)
             if (!state->core.active()) return *state;
         std::pmr::memory_resource& memory = options_.memory->work();
-        states_.push_back(std::make_unique<detail::LayerState>(features_, traits_.program, comm_, topology_, memory));
+        states_.push_back(
+            std::make_unique<detail::LayerState>(blueprint_.features(), traits().program, comm_, topology(), memory));
         detail::LayerState& state = *states_.back();
-        for (std::size_t i = 0; i < placements_.size(); ++i)
-            state.bind(traits_.mixed ? BranchPath{i} : BranchPath{}, placements_[i], stores_[i], memory,
-                       traits_.rule.get(), step_, towers_);
+        for (std::size_t i = 0; i < placements().size(); ++i)
+            state.bind(traits().mixed ? BranchPath{i} : BranchPath{}, placements()[i], stores_[i], memory,
+                       traits().rule.get(), step_, towers_);
         state.core.trace(options_.tracer);
         return state;
     }
     void begin(detail::LayerState& state, const std::string& wrong) {
         state.looked_up = false;
         state.allocate_output();
-        Digest digest = traits_.program.digest;
+        Digest digest = digest_;
         state.core.prepare(++flights_, digest.add(steps_).bits16());
         if (!wrong.empty()) state.core.env().error.note(FlightError::bad_input, wrong);
         state.core.start();
     }
     detail::LayerState& state_of(Flight& flight, const char* what) const {
         if (!flight) throw BadInput{std::string{what} + " of a flight that has ended: start a new one for each batch"};
-        if (flight.state_->features != &features_)
+        if (flight.state_->features != &blueprint_.features())
             throw BadInput{std::string{what} + " of a flight that another layer started"};
         return *flight.state_;
     }
-    [[nodiscard]] LayerCost predict_bound(const std::vector<BatchView>& batches, MemoryTally* tally) const {
-        for (const BatchView& batch : batches)
-            check_ids(placements_, batch, traits_.pooled);
-        if (tally != nullptr) tally->begin_batch();
-        LayerCost cost = detail::predict_layer(traits_.program, topology(), placements_, traits_.mixed, towers_,
-                                               batches, tally, comm_.rank());
-        if (tally != nullptr) {
-            tally_messages(cost.segments, topology(), comm_.rank(), *tally);
-            tally->need(4 * features_.output_elements(batches[static_cast<std::size_t>(comm_.rank())]));
-        }
-        return cost;
-    }
 
     CommunicatorRef comm_;
-    Topology topology_;
-    std::vector<TableConfig> tables_;
-    LayerTraits traits_;
+    LayerBlueprint blueprint_;
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
-    detail::LayerFeatures features_;
-    LayerTowers towers_;
-    std::vector<Placement> placements_;  // (branch)
-    std::vector<Store> stores_;          // (branch)
+    LayerTowers towers_;         // with this rank's module
+    Digest digest_;              // of all that ranks have to agree on, but the number of steps
+    std::vector<Store> stores_;  // (branch)
     UpdateStep step_;
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;

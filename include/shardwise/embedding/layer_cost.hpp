@@ -10,7 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/cost.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/layer_towers.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/placement.hpp"
 

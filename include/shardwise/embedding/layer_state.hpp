@@ -14,7 +14,8 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/batch_view.hpp"
 #include "shardwise/embedding/lanes.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/layer_blueprint.hpp"
+#include "shardwise/embedding/layer_towers.hpp"
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/program.hpp"
@@ -34,23 +35,6 @@ class LayerBase;
 class LayerFlight;
 
 namespace detail {
-
-/// The features of a layer, in its order, and what it returns.
-struct LayerFeatures {
-    std::vector<std::string> names;
-    std::vector<int> dims;  ///< of each result: one a feature, or with modules one a tower
-    int width = 0;          ///< sum of dims
-    bool pooled = true;
-
-    /// Elements of the result of a batch.
-    [[nodiscard]] std::int64_t output_elements(const BatchView& batch) const {
-        if (pooled) return batch.samples() * width;
-        std::int64_t elements = 0;
-        for (std::size_t f = 0; f < dims.size(); ++f)
-            elements += batch.values(static_cast<int>(f)) * dims[f];
-        return elements;
-    }
-};
 
 /// The memory of one flight; used again by the next one.
 struct LayerState {

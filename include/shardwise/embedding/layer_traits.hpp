@@ -32,6 +32,7 @@ struct ShardingMaps {
                        const std::vector<int>& towers) = nullptr;
     void (*initialize)(Store&, const Placement&, std::uint64_t seed) = nullptr;
     std::int64_t (*row)(const RowPlace&, const TableShape&) = nullptr;
+    bool by_load = false;  ///< places blocks of columns by load
 };
 
 /// A layer's policies as values.
@@ -56,7 +57,8 @@ ShardingMaps sharding_maps() {
     return {.name = S::name,
             .place = &place_tables<S>,
             .initialize = &shardwise::initialize<S>,
-            .row = [](const RowPlace& place, const TableShape& table) { return S::row(place, table); }};
+            .row = [](const RowPlace& place, const TableShape& table) { return S::row(place, table); },
+            .by_load = PlacesByLoad<S>};
 }
 template <class... S>
 std::vector<ShardingMaps> sharding_maps_of(boost::mp11::mp_list<S...>) {

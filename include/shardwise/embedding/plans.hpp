@@ -112,7 +112,8 @@ struct LayerPolicies {
         "Tower<>, Device<>, Element<>");
     static_assert(one_each, "an embedding layer takes at most one policy of each axis");
     static_assert(knows_sharding,
-                  "Sharding<> takes Row, Col, Table, DP, a ShardingPolicy of your own, or Mixed<> of several of them, "
+                  "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, a ShardingPolicy of your own, or Mixed<> of "
+                  "several of them, "
                   "each once");
     static_assert(boost::mp11::mp_all_of<shardings, KeepsReplicasWhole>::value,
                   "a ShardingPolicy whose rows are replicated keeps whole tables on every rank: its splits is "
@@ -148,7 +149,7 @@ struct LayerPolicies {
     static_assert(
         !(any_replicated && std::is_same_v<order, Sample>),
         "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank "
-        "first: use Order<Tree> or Order<WideTree>, or Row, Col or Table");
+        "first: use Order<Tree> or Order<WideTree>, or Row, Col<> or Table");
     static_assert(
         !(all_replicated && !std::is_same_v<typename wire::forward, Fp32>),
         "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, "
@@ -196,8 +197,10 @@ struct BranchPlan {
     using rule = typename P::rule;
     using pooling = typename P::pooling;
     using way = WayHome<typename P::collective, P, S>;
+    // blocks that are placed by load may lie in several towers
+    using norms_in = std::conditional_t<PlacesByLoad<S> && !P::has_module, World, typename way::norms_in>;
     using norms = std::conditional_t<rule::needs_row_norm && S::splits == Splits::columns,
-                                     RowNorms<typename P::order, typename way::norms_in>, NoRowNorms>;
+                                     RowNorms<typename P::order, norms_in>, NoRowNorms>;
     using parameters = Parameters<rule, typename P::order, norms>;
 
     using owned = Splice<Plan<Split<S, pooling>, typename way::ids, parameters, Lookup<pooling>>, typename way::type,

@@ -104,12 +104,4 @@ ModuleTraits module_traits(const typename M::Config& config) {
 
 }  // namespace detail
 
-/// The towers of a layer with modules, as its steps see them.
-struct LayerTowers {
-    std::vector<TowerShape> shapes;  ///< (tower)
-    std::vector<int> outputs;        ///< (tower): columns of the module's result
-    const void* config = nullptr;    ///< the module's
-    std::shared_ptr<void> module;    ///< of this rank's tower
-};
-
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -2,29 +2,104 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
 
 /// \file
-/// Tables split by column over all ranks.
+/// Tables split by column.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Every rank holds an equally wide block of columns of every row (widths differ by at most one; with fewer columns
-/// than ranks there is one column a shard). Every rank gets all ids, and sends its columns back.
-struct Col : WholeRows {
-    static constexpr const char* name = "col";
+namespace detail {
+
+/// Blocks of columns whose widths differ by at most one.
+struct EqualColumns : WholeRows {
     static constexpr Splits splits = Splits::columns;
     static constexpr bool replicated = false;
 
-    static constexpr int shards(const Topology& t, int dim) noexcept { return dim < t.ranks() ? dim : t.ranks(); }
-    static constexpr int owner(const Topology& t, int, int table, int shard) noexcept {
-        return (shard + table) % t.ranks();
-    }
     static constexpr Columns columns(int shard, const TableShape& table) noexcept {
         const int first = static_cast<int>(static_cast<std::int64_t>(table.dim) * shard / table.shards);
         const int end = static_cast<int>(static_cast<std::int64_t>(table.dim) * (shard + 1) / table.shards);
         return {.first = first, .count = end - first};
+    }
+};
+
+}  // namespace detail
+
+/// Every table is cut into Factor equally wide blocks of columns (fewer where it has fewer columns, or there are fewer
+/// ranks), each placed where the least is looked up so far, the largest first. A rank gets the ids of its blocks alone,
+/// and sends their columns back: ids travel Factor times, instead of once a rank as under Col<>. What a block is looked
+/// up is its columns, times the table's features and load; of ranks with as little, one takes it that holds fewer
+/// elements.
+template <int Factor = 0>
+struct Col : detail::EqualColumns {
+    static_assert(Factor > 0, "Col<Factor> cuts a table into Factor blocks of columns: give at least one, or Col<>");
+    static inline const std::string name = "col" + std::to_string(Factor);
+
+    static constexpr int shards(const Topology& t, int dim) noexcept { return std::min({Factor, dim, t.ranks()}); }
+    [[nodiscard]] static std::vector<std::vector<int>> owners(const Topology& t, std::span<const TableLoad> tables) {
+        struct Block {
+            double load;
+            double elements;
+            std::size_t table;
+            std::size_t shard;
+        };
+        std::vector<Block> blocks;
+        std::vector<std::vector<int>> owners;
+        for (const TableLoad& table : tables) {
+            for (int s = 0; s < table.shape.shards; ++s) {
+                const double width = columns(s, table.shape).count;
+                blocks.push_back({.load = width * table.features * static_cast<double>(table.load),
+                                  .elements = width * static_cast<double>(table.shape.rows),
+                                  .table = owners.size(),
+                                  .shard = static_cast<std::size_t>(s)});
+            }
+            owners.emplace_back(static_cast<std::size_t>(table.shape.shards), -1);
+        }
+        std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+            return std::tie(a.load, a.elements) > std::tie(b.load, b.elements);
+        });
+        struct Rank {
+            double load = 0;
+            double elements = 0;
+        };
+        std::vector<Rank> ranks(static_cast<std::size_t>(t.ranks()));
+        for (const Block& block : blocks) {
+            auto& of_table = owners[block.table];
+            int best = -1;
+            for (int r = 0; r < t.ranks(); ++r) {
+                if (std::find(of_table.begin(), of_table.end(), r) != of_table.end()) continue;
+                const Rank& rank = ranks[static_cast<std::size_t>(r)];
+                if (best < 0 ||
+                    std::tie(rank.load, rank.elements) < std::tie(ranks[static_cast<std::size_t>(best)].load,
+                                                                  ranks[static_cast<std::size_t>(best)].elements))
+                    best = r;
+            }
+            of_table[block.shard] = best;
+            ranks[static_cast<std::size_t>(best)].load += block.load;
+            ranks[static_cast<std::size_t>(best)].elements += block.elements;
+        }
+        return owners;
+    }
+};
+
+/// Every rank holds an equally wide block of columns of every row (with fewer columns than ranks there is one column a
+/// shard). Every rank gets all ids, and sends its columns back.
+template <>
+struct Col<0> : detail::EqualColumns {
+    static constexpr const char* name = "col";
+
+    static constexpr int shards(const Topology& t, int dim) noexcept { return dim < t.ranks() ? dim : t.ranks(); }
+    static constexpr int owner(const Topology& t, int, int table, int shard) noexcept {
+        return (shard + table) % t.ranks();
     }
 };
 

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
@@ -28,6 +31,7 @@ struct TableConfig {
     int dim = 0;
     std::vector<std::string> features = {};  ///< the features that look up in it; empty: one, with the table's name
     std::string sharding = {};  ///< with Mixed: the name of the policy that this table uses; otherwise empty
+    float load = 1.0F;          ///< ids a bag, against those of other tables: policies that place by load go by it
 };
 
 /// One shard of a table.
@@ -87,6 +91,37 @@ struct Placement {
     return table.features.empty() ? std::vector<std::string>{table.name} : table.features;
 }
 
+namespace detail {
+
+/// (table of `chosen`, shard): the rank in its tower, or of all ranks where there are none.
+template <ShardingPolicy S>
+std::vector<std::vector<int>> owners_of(const Topology& where, const std::vector<TableLoad>& loads,
+                                        const std::vector<int>& tower_of) {
+    std::vector<std::vector<int>> owners(loads.size());
+    if constexpr (PlacesByLoad<S>) {
+        for (std::size_t first = 0; first < loads.size(); ++first) {
+            if (!owners[first].empty()) continue;
+            std::vector<std::size_t> numbers;
+            std::vector<TableLoad> together;
+            for (std::size_t t = first; t < loads.size(); ++t) {
+                if (tower_of[t] != tower_of[first]) continue;
+                numbers.push_back(t);
+                together.push_back(loads[t]);
+            }
+            auto placed = S::owners(where, together);
+            for (std::size_t i = 0; i < numbers.size(); ++i)
+                owners[numbers[i]] = std::move(placed[i]);
+        }
+    } else {
+        for (std::size_t t = 0; t < loads.size(); ++t)
+            for (int s = 0; s < loads[t].shape.shards; ++s)
+                owners[t].push_back(S::owner(where, 0, loads[t].shape.index, s));
+    }
+    return owners;
+}
+
+}  // namespace detail
+
 /// Places the tables numbered `chosen` by policy S. Pure; the same on all ranks.
 /// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology of
 /// that
@@ -110,6 +145,8 @@ template <ShardingPolicy S>
         first_feature.push_back(features);
         features += static_cast<int>(features_of(table).size());
     }
+    std::vector<TableLoad> loads;
+    std::vector<int> tower_of;  // (table of `chosen`)
     for (const int t : chosen) {
         const TableConfig& config = tables[static_cast<std::size_t>(t)];
         if (config.rows < 1)
@@ -118,26 +155,43 @@ template <ShardingPolicy S>
         if (config.dim < 1)
             throw BadInput{"table '" + config.name + "' has dimension " + std::to_string(config.dim) +
                            ": give it at least 1"};
-        const int index = static_cast<int>(placement.tables.size());
-        TablePlacement table{
-            .table = t, .dim = config.dim, .rows = config.rows, .name = config.name, .shape = {}, .shards = {}};
-        const int shards = S::shards(where, config.dim);
-        const int tower = in_towers ? towers[static_cast<std::size_t>(t)] : 0;
-        const int number = placed[static_cast<std::size_t>(tower)]++;
-        table.shape = {.rows = config.rows, .dim = config.dim, .shards = shards, .index = number};
+        if (!(config.load > 0) || !std::isfinite(config.load))
+            throw BadInput{"table '" + config.name + "' has load " + std::to_string(config.load) +
+                           ": give a number above 0"};
+        tower_of.push_back(in_towers ? towers[static_cast<std::size_t>(t)] : 0);
+        loads.push_back({.shape = {.rows = config.rows,
+                                   .dim = config.dim,
+                                   .shards = S::shards(where, config.dim),
+                                   .index = placed[static_cast<std::size_t>(tower_of.back())]++},
+                         .features = static_cast<int>(features_of(config).size()),
+                         .load = config.load});
+    }
+    const std::vector<std::vector<int>> owners = detail::owners_of<S>(where, loads, tower_of);
+    for (const int t : chosen) {
+        const TableConfig& config = tables[static_cast<std::size_t>(t)];
+        const std::size_t at = placement.tables.size();
+        const int index = static_cast<int>(at);
+        TablePlacement table{.table = t,
+                             .dim = config.dim,
+                             .rows = config.rows,
+                             .name = config.name,
+                             .shape = loads[at].shape,
+                             .shards = {}};
+        const int shards = table.shape.shards;
+        const int tower = tower_of[at];
         int columns_so_far = 0;
         for (int s = 0; s < shards; ++s) {
             const ShardPlacement shard{.rows = S::rows(s, table.shape),
                                        .columns = S::columns(s, table.shape),
-                                       .owner = tower * where.ranks() + S::owner(where, 0, number, s)};
+                                       .owner = tower * where.ranks() + owners[at][static_cast<std::size_t>(s)]};
             if (shard.rows > std::numeric_limits<LocalRow>::max())
                 throw BadInput{"table '" + config.name + "': shard " + std::to_string(s) + " has " +
                                std::to_string(shard.rows) +
                                " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
-            const int at = shard.owner - tower * where.ranks();
-            if (!S::replicated && (at < 0 || at >= where.ranks()))
+            const int inside = shard.owner - tower * where.ranks();
+            if (!S::replicated && (inside < 0 || inside >= where.ranks()))
                 throw BadInput{"sharding '" + std::string{S::name} + "', table '" + config.name + "': shard " +
-                               std::to_string(s) + " is on rank " + std::to_string(at) + " of " +
+                               std::to_string(s) + " is on rank " + std::to_string(inside) + " of " +
                                std::to_string(where.ranks())};
             for (const ShardPlacement& other : table.shards)
                 if (!S::replicated &&

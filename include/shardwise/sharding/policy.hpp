@@ -4,7 +4,9 @@
 
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -39,10 +41,24 @@ struct TableShape {
     int index = 0;  ///< the table's number among those that the policy places (in its tower, where there are some)
 };
 
+/// What a policy that places by load may know of a table.
+struct TableLoad {
+    TableShape shape;
+    int features = 1;   ///< that look up in it
+    float load = 1.0F;  ///< TableConfig::load
+};
+
+/// A policy that sees all tables before it places one.
+template <class S>
+concept PlacesByLoad = requires(const Topology& t, std::span<const TableLoad> tables) {
+    { S::owners(t, tables) } -> std::same_as<std::vector<std::vector<int>>>;
+};
+
 /// A sharding policy. Every function is pure, so that all ranks and all readers agree:
 /// - `shards(topology, dim)`: into how many shards a table of `dim` columns is cut; a shard may be empty;
 /// - `owner(topology, source, table, shard)`: the rank that answers the requests of rank `source`; independent of
-///   `source` unless the policy is `replicated`;
+///   `source` unless the policy is `replicated`. A policy that places by load has in its place
+///   `owners(topology, tables)`: (table, shard), of all tables that it places together;
 /// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows and places;
 /// - `rows(shard, TableShape)`: how many rows the shard has;
 /// - `columns(shard, TableShape)`: which columns it has.
@@ -55,12 +71,15 @@ concept ShardingPolicy = requires(const Topology& t, std::int64_t row, int n, co
     { S::splits } -> std::convertible_to<Splits>;
     { S::replicated } -> std::convertible_to<bool>;
     { S::shards(t, n) } -> std::same_as<int>;
-    { S::owner(t, n, n, n) } -> std::same_as<int>;
     { S::place(row, table) } -> std::same_as<RowPlace>;
     { S::row(place, table) } -> std::same_as<std::int64_t>;
     { S::rows(n, table) } -> std::same_as<std::int64_t>;
     { S::columns(n, table) } -> std::same_as<Columns>;
-};
+}
+&&(requires(const Topology& t, int n) {
+    { S::owner(t, n, n, n) } -> std::same_as<int>;
+} ||
+   PlacesByLoad<S>);
 
 /// The parts of a policy that does not split rows.
 struct WholeRows {

@@ -10,7 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/layer_towers.hpp"
 
 /// \file
 /// What the modules of towers have in common.

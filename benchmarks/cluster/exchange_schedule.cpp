@@ -1,0 +1,254 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/data/keyed_random.hpp"
+#include "shardwise/dense/dlrm.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/optimizer/sgd.hpp"
+#include "shardwise/plan/cost.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
+#include "shardwise/tower/dot.hpp"
+#include "shardwise/tower/parameters.hpp"
+
+/// \file
+/// Writes the flushes of a training step on a cluster that need not be there, as the cost reader predicts them:
+/// who sends how many bytes to whom. `replay` sends them.
+
+namespace {
+
+namespace sw = shardwise;
+
+struct Arguments {
+    sw::Topology topology{.hosts = 2, .ranks_per_host = 8};
+    std::int64_t batch = 16384;
+    int features = 26;
+    int dim = 128;
+    int bag = 1;
+    std::int64_t rows = 1'000'000;
+    std::string collective = "flat";
+    std::string sharding = "col4";
+    int compression = 1;
+    std::string out;
+};
+
+using Make = sw::LayerBlueprint (*)(const Arguments&);
+
+std::vector<sw::TableConfig> tables_of(const Arguments& a) {
+    std::vector<sw::TableConfig> tables;
+    for (int f = 0; f < a.features; ++f)
+        tables.push_back({.name = fmt::format("C{}", f + 1), .rows = a.rows, .dim = a.dim});
+    return tables;
+}
+
+template <class S, class C>
+sw::LayerBlueprint passing(const Arguments& a) {
+    return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::Sgd>>::blueprint(a.topology,
+                                                                                                     tables_of(a));
+}
+template <class S>
+sw::LayerBlueprint compressing(const Arguments& a) {
+    return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<sw::Hierarchical>, sw::Optimizer<sw::Sgd>,
+                              sw::Tower<sw::Dot>>::blueprint(a.topology, tables_of(a), {}, {},
+                                                             {.per_feature = 1,
+                                                              .per_tower = 0,
+                                                              .dimension = a.dim / a.compression});
+}
+
+const std::map<std::string, Make>& compositions() {
+    static const std::map<std::string, Make> all{
+        {"flat/table", &passing<sw::Table, sw::Flat>},
+        {"flat/row", &passing<sw::Row, sw::Flat>},
+        {"flat/col", &passing<sw::Col<>, sw::Flat>},
+        {"flat/col2", &passing<sw::Col<2>, sw::Flat>},
+        {"flat/col4", &passing<sw::Col<4>, sw::Flat>},
+        {"flat/col8", &passing<sw::Col<8>, sw::Flat>},
+        {"flat/col16", &passing<sw::Col<16>, sw::Flat>},
+        {"two_stage/row", &passing<sw::Row, sw::TwoStage>},
+        {"hierarchical/table", &passing<sw::Table, sw::Hierarchical>},
+        {"hierarchical/row", &passing<sw::Row, sw::Hierarchical>},
+        {"hierarchical/col", &passing<sw::Col<>, sw::Hierarchical>},
+        {"hierarchical/col4", &passing<sw::Col<4>, sw::Hierarchical>},
+        {"hierarchical/col8", &passing<sw::Col<8>, sw::Hierarchical>},
+        {"modules/table", &compressing<sw::Table>},
+        {"modules/row", &compressing<sw::Row>},
+        {"modules/col", &compressing<sw::Col<>>},
+    };
+    return all;
+}
+
+/// A batch a rank: `samples` with ids drawn uniformly, `times` times over.
+std::vector<sw::JaggedBatch<std::int64_t>> batches(const Arguments& a, std::int64_t samples, int times) {
+    std::vector<sw::JaggedBatch<std::int64_t>> all;
+    for (int rank = 0; rank < a.topology.ranks(); ++rank) {
+        auto& batch = all.emplace_back();
+        batch.samples = samples * times;
+        batch.features = a.features;
+        for (int f = 0; f < a.features; ++f)
+            for (int time = 0; time < times; ++time) {
+                sw::KeyedRandom random{7, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(f)};
+                for (std::int64_t i = 0; i < samples * a.bag; ++i)
+                    batch.values.push_back(random.below(a.rows));
+                if (a.bag != 1)
+                    batch.lengths.insert(batch.lengths.end(), static_cast<std::size_t>(samples),
+                                         static_cast<std::int32_t>(a.bag));
+            }
+    }
+    return all;
+}
+
+sw::LayerCost predict(const sw::LayerBlueprint& layer, const Arguments& a, std::int64_t samples, int times) {
+    const auto all = batches(a, samples, times);
+    std::vector<sw::JaggedView<std::int64_t>> views;
+    for (const auto& batch : all)
+        views.push_back(batch.view());
+    return layer.predict_cost(views);
+}
+
+/// The flushes of a step with `a.batch` samples a rank. What all ranks send is linear in the number of samples where
+/// their ids repeat, so two short batches say it.
+std::vector<sw::SegmentCost> flushes(const sw::LayerBlueprint& layer, const Arguments& a) {
+    constexpr std::int64_t few = 64;
+    const sw::LayerCost once = predict(layer, a, few, 1);
+    sw::LayerCost twice = predict(layer, a, few, 2);
+    const auto stretch = [&](std::int64_t one, std::int64_t two) { return one + (two - one) * (a.batch - few) / few; };
+    for (std::size_t i = 0; i < once.segments.size(); ++i)
+        for (int from = 0; from < a.topology.ranks(); ++from)
+            for (int to = 0; to < a.topology.ranks(); ++to) {
+                const sw::TierTraffic& one = once.segments[i].traffic.at(from, to);
+                sw::TierTraffic& cell = twice.segments[i].traffic.at(from, to);
+                cell.payload = stretch(one.payload, cell.payload);
+                cell.control = stretch(one.control, cell.control);
+            }
+    return std::move(twice.segments);
+}
+
+/// "ids", "vectors" or "gradients".
+std::string kind_of(const sw::LayerBlueprint& layer, const sw::SegmentCost& flush) {
+    const std::string name = layer.traits().program.segments[flush.segment].posts.front().name;
+    for (const auto& [part, kind] :
+         std::map<std::string, std::string>{{"Ids", "ids"}, {"Vectors", "vectors"}, {"Gradients", "gradients"}})
+        if (name.find(part) != std::string::npos) return kind;
+    return "other";
+}
+
+nlohmann::json tier(const sw::TierTraffic& t) {
+    return {{"payload", t.payload}, {"control", t.control}, {"messages", t.messages}};
+}
+
+/// Of the model that the paper measures: bottom 512-256-D, top 1024-1024-512-256-1, with modules 1024-512-256-1.
+double mflops(const sw::LayerBlueprint& layer, const Arguments& a) {
+    const int dim = a.dim / a.compression;
+    sw::DlrmConfig model{.dense_features = 13,
+                         .dimension = dim,
+                         .features = layer.features().width / dim,
+                         .bottom = {512, 256, dim},
+                         .top = {1024, 1024, 512, 256, 1}};
+    if (layer.has_modules()) model.top.erase(model.top.begin());
+    double flops = static_cast<double>(sw::DlrmDense::flops(model));
+    for (const sw::TowerShape& shape : layer.towers().shapes)
+        flops += static_cast<double>(sw::Dot::flops({.per_feature = 1, .per_tower = 0, .dimension = dim}, shape));
+    return 1e-6 * flops;
+}
+
+int run(const Arguments& a) {
+    const std::string name = a.collective + "/" + a.sharding;
+    const auto found = compositions().find(name);
+    if (found == compositions().end()) {
+        std::vector<std::string> known;
+        for (const auto& [key, make] : compositions())
+            known.push_back(key);
+        throw sw::BadInput{fmt::format("--collective and --sharding {}: give one of {}", name, fmt::join(known, ", "))};
+    }
+    if (a.compression < 1 || a.dim % a.compression != 0)
+        throw sw::BadInput{fmt::format("--compression {}: give a divisor of --dim {}", a.compression, a.dim)};
+    if (a.collective != "modules" && a.compression != 1)
+        throw sw::BadInput{"--compression without --collective modules has no effect: leave it away"};
+    const sw::LayerBlueprint layer = found->second(a);
+    const std::vector<sw::SegmentCost> costs = flushes(layer, a);
+    const sw::Cluster a100{};
+    const sw::Cluster h100{.host = {.latency = 2e-6, .bandwidth = 450e9},
+                           .cross_host = {.latency = 5e-6, .bandwidth = 50e9}};
+    nlohmann::json all{{"composition", name},
+                       {"hosts", a.topology.hosts},
+                       {"ranks_per_host", a.topology.ranks_per_host},
+                       {"batch", a.batch},
+                       {"compression", a.compression},
+                       {"mflops", mflops(layer, a)},
+                       {"flushes", nlohmann::json::array()}};
+    std::ofstream file;
+    if (!a.out.empty()) {
+        file.open(a.out);
+        file << a.topology.ranks() << " " << costs.size() << "\n";
+    }
+    for (const sw::SegmentCost& flush : costs) {
+        const std::string kind = kind_of(layer, flush);
+        const sw::Traffic total = flush.traffic.total();
+        all["flushes"].push_back(
+            {{"kind", kind},
+             {"host", tier(total.host)},
+             {"cross_host", tier(total.cross_host)},
+             {"predicted_us",
+              {{"A100", 1e6 * sw::seconds(flush.traffic, a100)}, {"H100", 1e6 * sw::seconds(flush.traffic, h100)}}}});
+        if (a.out.empty()) continue;
+        file << kind << "\n";
+        for (int from = 0; from < a.topology.ranks(); ++from)
+            for (int to = 0; to < a.topology.ranks(); ++to) {
+                const sw::TierTraffic& cell = flush.traffic.at(from, to);
+                file << cell.payload + cell.control << (to + 1 == a.topology.ranks() ? "\n" : " ");
+            }
+    }
+    if (!a.out.empty() && !file.flush()) throw sw::BadInput{a.out + ": cannot be written"};
+    fmt::print("{}\n", all.dump());
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app{
+        "Writes the flushes of a training step of embedding tables on a cluster, as the cost reader predicts them:\n"
+        "ranks and flushes; then of each flush its kind, and the bytes from each rank to each rank. Prints a summary "
+        "as JSON.",
+        "exchange_schedule"};
+    app.option_defaults()->always_capture_default();
+    app.add_option("--hosts", a.topology.hosts, "Hosts")->check(CLI::Range(1, 64));
+    app.add_option("--ranks-per-host", a.topology.ranks_per_host, "Ranks a host")->check(CLI::Range(1, 64));
+    app.add_option("--batch", a.batch, "Samples a rank")->check(CLI::Range(1, 1 << 20));
+    app.add_option("--features", a.features, "Tables, one feature each")->check(CLI::Range(1, 1000));
+    app.add_option("--dim", a.dim, "Columns of a table")->check(CLI::Range(1, 4096));
+    app.add_option("--bag", a.bag, "Ids a feature and sample")->check(CLI::Range(1, 1000));
+    app.add_option("--rows", a.rows, "Rows of a table")->check(CLI::Range(1, 1 << 30));
+    app.add_option("--collective", a.collective, "flat, two_stage, hierarchical, or modules: hierarchical with Dot");
+    app.add_option("--sharding", a.sharding, "table, row, col (a block of columns a rank) or col<blocks a table>");
+    app.add_option("--compression", a.compression, "With modules: how many times as wide their input is");
+    app.add_option("--out", a.out, "File for the flushes")->default_str("");
+    try {
+        app.parse(argc, argv);
+        return run(a);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "exchange_schedule: {}\n", error.what());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "exchange_schedule: {}\n", error.what());
+    }
+    return 2;
+}

@@ -1,0 +1,118 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/layer_blueprint.hpp"
+#include "shardwise/optimizer/sgd.hpp"
+#include "shardwise/plan/cost.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
+#include "shardwise/topology/cluster.hpp"
+
+namespace shardwise_test {
+namespace {
+
+namespace sw = shardwise;
+
+template <class S, class C>
+using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::Sgd>>;
+
+std::vector<sw::TableConfig> tables(int count, int dim) {
+    std::vector<sw::TableConfig> all;
+    for (int t = 0; t < count; ++t)
+        all.push_back({.name = "t" + std::to_string(t), .rows = 1000, .dim = dim});
+    return all;
+}
+
+/// One batch a rank.
+struct Batches {
+    Batches(int ranks, std::int64_t samples, int features, int bag) : all(static_cast<std::size_t>(ranks)) {
+        std::int64_t id = 1;
+        for (auto& batch : all) {
+            batch.samples = samples;
+            batch.features = features;
+            for (std::int64_t i = 0; i < samples * features * bag; ++i)
+                batch.values.push_back(id = id * 421 % 997);
+            if (bag != 1) batch.lengths.assign(static_cast<std::size_t>(samples * features), bag);
+            views.push_back(batch.view());
+        }
+    }
+    std::vector<sw::JaggedBatch<std::int64_t>> all;
+    std::vector<sw::JaggedView<std::int64_t>> views;
+};
+
+template <class S, class C>
+double seconds(const sw::Topology& topology, const Batches& batches, int features, int dim) {
+    // bytes alone, as of batches that are large against latencies
+    const sw::Cluster cluster{.host = {.latency = 0, .bandwidth = 300e9},
+                              .cross_host = {.latency = 0, .bandwidth = 25e9}};
+    return sw::seconds(Layer<S, C>::blueprint(topology, tables(features, dim)).predict_cost(batches.views).segments,
+                       cluster);
+}
+
+TEST(Blueprint, IsTheLayerOnPaper) {
+    const sw::Topology topology{.hosts = 2, .ranks_per_host = 2};
+    const Batches batches{4, 7, 3, 2};
+    using Columns = Layer<sw::Col<3>, sw::Hierarchical>;
+    const sw::LayerBlueprint drawn = Columns::blueprint(topology, tables(3, 10));
+    sw::ThreadWorld world{topology};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        Columns layer{comm, tables(3, 10)};
+        sw::MemoryTally of_layer;
+        sw::MemoryTally on_paper;
+        const sw::LayerCost cost = layer.predict_cost(batches.views, &of_layer);
+        const sw::LayerCost expected = drawn.predict_cost(batches.views, &on_paper, comm.rank());
+        EXPECT_EQ(cost.forward, expected.forward);
+        EXPECT_EQ(cost.backward, expected.backward);
+        EXPECT_GT(cost.forward.total().cross_host.payload, 0);
+        EXPECT_EQ(of_layer.bytes(), on_paper.bytes());
+        EXPECT_EQ(layer.predict_static_bytes(comm.rank()), drawn.static_bytes(comm.rank()));
+        EXPECT_EQ(layer.memory().static_bytes(), drawn.static_bytes(comm.rank()));
+    });
+}
+
+TEST(Blueprint, NeedsNoMemoryForItsTables) {
+    std::vector<sw::TableConfig> large = tables(26, 128);
+    for (sw::TableConfig& table : large)
+        table.rows = std::int64_t{1} << 36;
+    const sw::LayerBlueprint drawn = Layer<sw::Row, sw::Flat>::blueprint({.hosts = 128, .ranks_per_host = 8}, large);
+    EXPECT_EQ(drawn.static_bytes(5), 26 * (std::int64_t{1} << 26) * 128 * 4);
+    EXPECT_EQ(drawn.features().width, 26 * 128);
+}
+
+// Section 3.1.3 of Disaggregated Multi-Tower: columns for single ids and large batches, rows for many ids and small
+// ones.
+TEST(Blueprint, SaysWhetherRowsOrColumnsAreCheaperInATower) {
+    const sw::Topology topology{.hosts = 4, .ranks_per_host = 4};
+    const auto rows_over_columns = [&](std::int64_t samples, int bag) {
+        const Batches batches{16, samples, 8, bag};
+        return seconds<sw::Row, sw::Hierarchical>(topology, batches, 8, 64) /
+               seconds<sw::Col<>, sw::Hierarchical>(topology, batches, 8, 64);
+    };
+    EXPECT_GT(rows_over_columns(64, 1), 1.1);
+    EXPECT_LT(rows_over_columns(64, 60), 0.9);
+    EXPECT_GT(rows_over_columns(64, 1), rows_over_columns(64, 10));
+    EXPECT_GT(rows_over_columns(64, 10), rows_over_columns(64, 60));
+}
+
+// With as many tables as half of the ranks, blocks by load keep all of them busy, and ids travel twice, not to all.
+TEST(Blueprint, BlocksByLoadKeepFewTablesOnManyRanks) {
+    const sw::Topology topology{.hosts = 2, .ranks_per_host = 8};
+    const Batches batches{16, 64, 8, 1};
+    const double whole = seconds<sw::Table, sw::Flat>(topology, batches, 8, 64);
+    const double by_load = seconds<sw::Col<2>, sw::Flat>(topology, batches, 8, 64);
+    const double everywhere = seconds<sw::Col<>, sw::Flat>(topology, batches, 8, 64);
+    EXPECT_LT(by_load, 0.6 * whole);
+    EXPECT_LT(by_load, 0.95 * everywhere);
+}
+
+}  // namespace
+}  // namespace shardwise_test
