@@ -121,9 +121,9 @@ sw::LayerCost predict(const sw::LayerBlueprint& layer, const Arguments& a, std::
 }
 
 /// The flushes of a step with `a.batch` samples a rank. What all ranks send is linear in the number of samples where
-/// their ids repeat, so two short batches say it.
+/// their ids repeat, so two short batches say it. Where rows are split, few ids fall unevenly: 1024 samples then.
 std::vector<sw::SegmentCost> flushes(const sw::LayerBlueprint& layer, const Arguments& a) {
-    constexpr std::int64_t few = 64;
+    const std::int64_t few = a.sharding == "row" ? std::min<std::int64_t>(1024, a.batch) : 64;
     const sw::LayerCost once = predict(layer, a, few, 1);
     sw::LayerCost twice = predict(layer, a, few, 2);
     const auto stretch = [&](std::int64_t one, std::int64_t two) { return one + (two - one) * (a.batch - few) / few; };
@@ -175,6 +175,7 @@ int run(const Arguments& a) {
             known.push_back(key);
         throw sw::BadInput{fmt::format("--collective and --sharding {}: give one of {}", name, fmt::join(known, ", "))};
     }
+    if (a.batch % 64 != 0) throw sw::BadInput{fmt::format("--batch {}: give a multiple of 64", a.batch)};
     if (a.compression < 1 || a.dim % a.compression != 0)
         throw sw::BadInput{fmt::format("--compression {}: give a divisor of --dim {}", a.compression, a.dim)};
     if (a.collective != "modules" && a.compression != 1)

@@ -253,10 +253,10 @@ def main():
             print(f"{cluster}, {hosts} hosts ({i} of {len(turns)} done, {time.time() - begin:.0f} s)", file=sys.stderr,
                   flush=True)
             records += measure(args.build, cluster, hosts, args.order, args.overhead)
-    print(markdown(records))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(records, file, indent=1)
+    print(markdown(records))
     if args.svg:
         draw(records, args.svg)
 

@@ -31,10 +31,10 @@ FEATURES = 26
 DIM = 16
 TOWERS = [2, 4, 8, 13]
 COMPRESSIONS = [2, 4, 8, 16]
-GLOBAL_BATCH = 1024
-DATA = ["--groups", "4", "--data-seed", "1", "--rows", "100", "--zipf", "0.2"]
-COMMON = ["--sharding", "table", "--order", "tree", "--optimizer", "adam", "--learning-rate", "0.005", "--dim", str(DIM),
-          "--test-samples", "65536", "--top", "128-64-1"]
+GLOBAL_BATCH = 512  # samples of all ranks in a step; 13 towers: 507
+DATA = ["--groups", "4", "--data-seed", "1", "--rows", "30", "--zipf", "0.2"]
+COMMON = ["--sharding", "table", "--order", "tree", "--optimizer", "adam", "--learning-rate", "0.01", "--dim", str(DIM),
+          "--test-samples", "32768", "--top", "128-64-1"]
 
 
 class Study:
@@ -55,8 +55,8 @@ class Study:
         path = os.path.join(self.folder, f"towers{count}.json")
         if not os.path.exists(path):
             self.run([self.program("partition_towers"), "--towers", str(count), "--strategy", "coherent", "--ratio", "1",
-                      "--batch", "512", "--steps", "1000", "--samples", "524288", "--seed", "1", "--dim", str(DIM),
-                      "--rows", DATA[DATA.index("--rows") + 1], "--groups", DATA[1], "--data-seed", DATA[3], "--out", path,
+                      "--batch", "256", "--steps", "1000", "--samples", "524288", "--seed", "1", "--dim", str(DIM),
+                      "--learning-rate", "0.01", *DATA, "--out", path,
                       "--svg", os.path.join(self.folder, "towers.svg")])
         return path
 
@@ -124,11 +124,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"), metavar="FOLDER")
     parser.add_argument("--seeds", type=int, default=9)
-    parser.add_argument("--samples", type=int, default=131072)
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=262144)
+    parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--only", choices=["compression", "partition"], help="one of the two tables")
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
+    if args.seeds < 2:
+        parser.error(f"--seeds {args.seeds}: give at least 2, a deviation needs them")
     seeds = range(1, args.seeds + 1)
     out = {"compression": [], "partition": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -156,10 +158,10 @@ def main():
                     out["partition"].append({"model": model, "towers": towers, "asked": compression, "partitioner": ours,
                                              "modulo": naive, "p": mann_whitney(ours["auc"], naive["auc"])})
         print(file=sys.stderr)
-    report(out)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(out, file, indent=1)
+    report(out)
 
 
 def report(out):

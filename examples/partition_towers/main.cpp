@@ -260,6 +260,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.add_option("--test", o.test, "Files to test on");
     app.add_option("--samples", o.samples, "Generated samples");
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on");
+    app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids");
     app.add_option("--rows", rows, "Rows a feature");
     app.add_option("--dim", o.dim, "Columns of every table");
     app.add_option("--steps", a.steps, "Steps of each training");
@@ -289,8 +290,10 @@ std::optional<Arguments> parse(int argc, char** argv) {
                                       std::pair{"--rows", rows}, std::pair<const char*, std::int64_t>{"--dim", o.dim}})
         if (value < 1) throw sw::BadInput{fmt::format("{} {}: give at least 1", flag, value)};
     if (!(a.ratio >= 1.0)) throw sw::BadInput{fmt::format("--ratio {}: give at least 1", a.ratio)};
-    if (o.groups != 0 && !o.data.empty())
-        throw sw::BadInput{"--groups has no effect with --data: it is for generated clicks; leave one of the two away"};
+    for (const char* flag : {"--groups", "--data-seed", "--zipf", "--samples", "--test-samples"})
+        if (!o.data.empty() && app.get_option(flag)->count() != 0)
+            throw sw::BadInput{fmt::format(
+                "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     o.rows = {rows};
     o.steps = a.steps;

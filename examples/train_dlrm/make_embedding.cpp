@@ -44,6 +44,11 @@ void check_relayed(const Policies& p, const char* flag, const std::string& name)
                         flag, name, p.collective, fmt::join(names, ", "))};
 }
 
+sw::BadInput not_there(const Policies& p) {
+    return sw::BadInput{
+        fmt::format("there is no layer with --sharding {} and --collective {}: choose one", p.sharding, p.collective)};
+}
+
 /// A sharding, a collective and a module: a translation unit of compositions.
 template <class S, class C, class M>
 struct Unit {};
@@ -67,6 +72,11 @@ void with_unit(const Policies& policies, Use use) {
 
 void check_policies(const Policies& p) {
     if (p.sharding == "auto") {
+        if (p.collective == "two_stage")
+            throw sw::BadInput{
+                "--collective two_stage with --sharding auto: it sums the parts of rows that are split, and auto may "
+                "choose "
+                "columns; use --sharding row or mixed, or --collective flat"};
         for (const char* sharding : automatic) {
             Policies one = p;
             one.sharding = sharding;
@@ -149,6 +159,7 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
     with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {
         made = make_composition<S, C, M>(policies, comm, tables, options, module);
     });
+    if (made == nullptr) throw not_there(policies);
     return made;
 }
 
@@ -160,6 +171,7 @@ sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& 
     with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {
         drawn = draw_composition<S, C, M>(policies, topology, tables, towers, module);
     });
+    if (!drawn) throw not_there(policies);
     return std::move(*drawn);
 }
 

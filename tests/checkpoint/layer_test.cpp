@@ -76,9 +76,10 @@ template <class Rule>
 void every_pair() {
     using O = sw::Optimizer<Rule>;
     using Run = void (*)(int, const Use&);
-    const std::vector<Run> shardings = {&with_layer<sw::Sharding<sw::Row>, O>, &with_layer<sw::Sharding<sw::Col<>>, O>,
-                                        &with_layer<sw::Sharding<sw::Table>, O>, &with_layer<sw::Sharding<sw::DP>, O>,
-                                        &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>};
+    const std::vector<Run> shardings = {
+        &with_layer<sw::Sharding<sw::Row>, O>,    &with_layer<sw::Sharding<sw::Col<>>, O>,
+        &with_layer<sw::Sharding<sw::Col<2>>, O>, &with_layer<sw::Sharding<sw::Table>, O>,
+        &with_layer<sw::Sharding<sw::DP>, O>,     &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>};
     const TemporaryFile first{"first"};
     const TemporaryFile second{"second"};
     std::string expected;

@@ -383,22 +383,25 @@ TEST(Generator, GroupsAreEvenAndOfTheSeed) {
 TEST(Generator, AnIdealModelHasAnAucOfAboutFourFifths) {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         for (const BagSizes bags : {BagSizes::single(), BagSizes::fixed(5), BagSizes::up_to(6)}) {
-            ClickGenerator generator{{.rows = std::vector<std::int64_t>(26, 10000), .bags = bags, .seed = seed}};
-            ClickBatch batch;
-            generator.generate(0, 20000, batch);
-            const std::vector<float> logits(generator.logits().begin(), generator.logits().end());
-            EXPECT_NEAR(shardwise::auc(logits, batch.labels), 0.8, 0.025);
-            double expected = 0;
-            double variance = 0;
-            double labels = 0;
-            for (std::size_t s = 0; s != logits.size(); ++s) {
-                const double p = 1 / (1 + std::exp(-generator.logits()[s]));
-                expected += p;
-                variance += p * (1 - p);
-                labels += static_cast<double>(batch.labels[s]);
+            for (const int groups : {0, 4}) {
+                ClickGenerator generator{
+                    {.rows = std::vector<std::int64_t>(26, 10000), .bags = bags, .groups = groups, .seed = seed}};
+                ClickBatch batch;
+                generator.generate(0, 20000, batch);
+                const std::vector<float> logits(generator.logits().begin(), generator.logits().end());
+                EXPECT_NEAR(shardwise::auc(logits, batch.labels), 0.8, 0.025);
+                double expected = 0;
+                double variance = 0;
+                double labels = 0;
+                for (std::size_t s = 0; s != logits.size(); ++s) {
+                    const double p = 1 / (1 + std::exp(-generator.logits()[s]));
+                    expected += p;
+                    variance += p * (1 - p);
+                    labels += static_cast<double>(batch.labels[s]);
+                }
+                EXPECT_NEAR(labels, expected, 4.5 * std::sqrt(variance));
+                EXPECT_NEAR(labels / 20000, 0.3, 0.1);
             }
-            EXPECT_NEAR(labels, expected, 4.5 * std::sqrt(variance));
-            EXPECT_NEAR(labels / 20000, 0.3, 0.1);
         }
     }
 }

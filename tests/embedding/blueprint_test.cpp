@@ -88,6 +88,38 @@ TEST(Blueprint, NeedsNoMemoryForItsTables) {
     EXPECT_EQ(drawn.features().width, 26 * 128);
 }
 
+TEST(Blueprint, SaysWhatIsWrong) {
+    const auto error_of = [](const sw::Topology& topology, int rank) -> std::string {
+        try {
+            const sw::LayerBlueprint drawn = Layer<sw::Col<4>, sw::Hierarchical>::blueprint(topology, tables(2, 8));
+            static_cast<void>(drawn.static_bytes(rank));
+        } catch (const sw::BadInput& error) {
+            return error.what();
+        }
+        return {};
+    };
+    EXPECT_EQ(error_of({.hosts = 4, .ranks_per_host = 2, .hosts_per_tower = 2}, 7), "");
+    EXPECT_EQ(error_of({.hosts = 4, .ranks_per_host = 2, .hosts_per_tower = 3}, 0),
+              "towers of 3 hosts, of 4: give a number that divides the hosts");
+    EXPECT_EQ(error_of({.hosts = 4, .ranks_per_host = 2, .hosts_per_tower = 0}, 0),
+              "towers of 0 hosts, of 4: give a number that divides the hosts");
+    EXPECT_EQ(error_of({.hosts = 0, .ranks_per_host = 2}, 0), "0 hosts of 2 ranks: at least one of each is needed");
+    EXPECT_EQ(error_of({.hosts = 2, .ranks_per_host = 2}, 4), "rank 4 of 4: ranks are numbered from 0");
+}
+
+// Loads that a rank counted by itself may differ: the first flight says so.
+TEST(Blueprint, RanksAgreeOnLoads) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    EXPECT_THROW(world.run([](sw::ThreadCommunicator& comm) {
+        auto all = tables(2, 8);
+        all[0].load = static_cast<float>(1 + comm.rank());
+        Layer<sw::Col<2>, sw::Flat> layer{comm, all};
+        const Batches batches{2, 3, 2, 1};
+        static_cast<void>(layer.forward(batches.views[0]));
+    }),
+                 sw::Mismatch);
+}
+
 // Section 3.1.3 of Disaggregated Multi-Tower: columns for single ids and large batches, rows for many ids and small
 // ones.
 TEST(Blueprint, SaysWhetherRowsOrColumnsAreCheaperInATower) {

@@ -61,7 +61,7 @@ def bad_usage():
             (["--collective", "two_stage", "--order", "sample"], "this program has wide_tree, tree there"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", 0], "--towers 0: give at least 1, or a file"),
-            (["--sharding", "auto", "--collective", "two_stage"], "use --sharding row or mixed, or --collective flat"),
+            (["--sharding", "auto", "--collective", "two_stage"], "auto may choose columns"),
             (["--groups", -1], "--groups -1: give at least 0"),
             (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "nowhere.json: cannot be read"),
@@ -257,7 +257,7 @@ def auto():
 
 
 def groups():
-    """Pairs of features of a group carry the signal: one feature alone does not, and other seeds have other groups."""
+    """Groups are another data set, and so is another seed of the data."""
     more = ["--rows", 20, "--dim", 8, "--steps", 40, "--ranks", 2]
     one = report(*more, "--groups", 4, "--seed", 1)
     assert one["config"]["groups"] == 4 and one["config"]["data_seed"] == 1

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,40 @@ void check_blocks(const std::vector<int>& chosen) {
         EXPECT_EQ(rows, table.rows * (S::splits == shardwise::Splits::columns ? shards : 1));
         EXPECT_EQ(columns, table.dim * (S::splits == shardwise::Splits::rows ? topology.ranks() : 1));
     }
+}
+
+/// Says where blocks are by a list of its own.
+template <int Wrong>
+struct ByList : shardwise::Col<2> {
+    static constexpr const char* name = "by_list";
+    static std::vector<std::vector<int>> owners(const Topology& t, std::span<const shardwise::TableLoad> loads) {
+        auto owners = shardwise::Col<2>::owners(t, loads);
+        if (Wrong == 1) owners.pop_back();
+        if (Wrong == 2) owners[1].pop_back();
+        if (Wrong == 3) owners[1].push_back(0);
+        if (Wrong == 4) owners[1][0] = t.ranks();
+        if (Wrong == 5) owners[1][0] = owners[1][1];
+        return owners;
+    }
+};
+template <int Wrong>
+std::string error_of_list() {
+    try {
+        static_cast<void>(shardwise::place_tables<ByList<Wrong>>(topology, tables(), {0, 1, 2}));
+    } catch (const BadInput& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(Placement, RefusesOwnersThatDoNotFit) {
+    const std::string by = "sharding 'by_list'";
+    EXPECT_EQ(error_of_list<0>(), "");
+    EXPECT_EQ(error_of_list<1>(), by + ": its owners are of 2 tables, and it was given 3");
+    EXPECT_EQ(error_of_list<2>(), by + ": it gives a table 1 owners, and cuts it into 2 shards");
+    EXPECT_EQ(error_of_list<3>(), by + ": it gives a table 3 owners, and cuts it into 2 shards");
+    EXPECT_EQ(error_of_list<4>(), by + ", table 'b': shard 0 is on rank 4 of 4");
+    EXPECT_NE(error_of_list<5>().find("which has a shard of this table already"), std::string::npos);
 }
 
 TEST(PlaceTables, NumbersEveryBlockOnce) {

@@ -90,9 +90,7 @@ class ThreadWorld {
     static const ThreadWorldOptions& checked(const ThreadWorldOptions& options) {
         const Topology& topology = options.topology;
         static_cast<void>(Topology::of(topology.ranks(), topology.hosts));
-        if (topology.hosts_per_tower < 1 || topology.hosts % topology.hosts_per_tower != 0)
-            throw BadInput{"towers of " + std::to_string(topology.hosts_per_tower) + " hosts, of " +
-                           std::to_string(topology.hosts) + ": give a number that divides the hosts"};
+        static_cast<void>(Topology::checked(topology));
         return options;
     }
 

@@ -45,7 +45,8 @@ struct GeneratorOptions {
     bool weights = false;                 ///< a weight in [0.5, 1.5) for every id
     std::int64_t dense_columns = 13;
     /// Groups of features that belong together: not what ids do one by one is hidden then, but what two features of a
-    /// group do together. At most half as many as features; 0: none
+    /// group do together. (One feature still tells a little, by the mean of the others.) At most half as many as
+    /// features; 0: none
     int groups = 0;
     double bias = -1.0;      ///< of the logit
     double signal = 1.4;     ///< standard deviation of the logit, half of its variance from dense, half from ids

@@ -57,9 +57,9 @@ struct LayerFeatures {
 class LayerBlueprint {
   public:
     /// \param towers  LayerOptions::towers
-    /// \throws BadInput for tables that make no sense, and constants of a module that do not fit
+    /// \throws BadInput for a topology and tables that make no sense, and constants of a module that do not fit
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {})
-        : topology_{topology}, tables_{std::move(tables)}, traits_{std::move(traits)} {
+        : topology_{Topology::checked(topology)}, tables_{std::move(tables)}, traits_{std::move(traits)} {
         name_features();
         if (traits_.hierarchical && towers.empty() && !spans_towers())
             towers = deal_tables(tables_, topology_.towers());
@@ -105,21 +105,23 @@ class LayerBlueprint {
     /// What a training step on these batches, one a rank, moves. With a tally, adds what the step's buffers need on
     /// `rank`: one tally a flight that is under way at a time, over all batches that it carries, says what
     /// memory().dynamic_bytes() grows to.
-    /// \throws BadInput when a batch does not fit the layer
+    /// \throws BadInput when a batch does not fit the layer, or there is no such rank
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
                                          int rank = 0) const {
         if (batches.size() != static_cast<std::size_t>(topology().ranks()))
             throw BadInput{"predict_cost is given " + std::to_string(batches.size()) + " batches for " +
                            std::to_string(topology().ranks()) + " ranks: give one a rank"};
+        check_rank(rank);
         std::vector<BatchView> bound(batches.size());
         for (std::size_t i = 0; i < batches.size(); ++i)
             bound[i].bind(batches[i], features_.names);
         return predict_bound(bound, tally, rank);
     }
 
-    /// Bytes of tables, moments and modules on a rank.
+    /// Bytes of tables, moments and modules on a rank. \throws BadInput when there is no such rank
     [[nodiscard]] std::int64_t static_bytes(int rank) const {
+        check_rank(rank);
         std::int64_t bytes = 0;
         for (const Placement& placement : placements_)
             bytes += shardwise::static_bytes(placement, rank, traits_.element_slots, traits_.row_slots);
@@ -146,6 +148,11 @@ class LayerBlueprint {
                 features_.width += table.dim;
             }
         }
+    }
+    void check_rank(int rank) const {
+        if (rank < 0 || rank >= topology_.ranks())
+            throw BadInput{"rank " + std::to_string(rank) + " of " + std::to_string(topology_.ranks()) +
+                           ": ranks are numbered from 0"};
     }
     /// Blocks that are placed by load go wherever the least is looked up, unless a module needs whole features.
     [[nodiscard]] bool spans_towers() const noexcept {
@@ -185,6 +192,10 @@ class LayerBlueprint {
                 digest.add(std::int64_t{&tower - towers.data()}).add(feature);
         digest.add(std::int64_t{topology_.hosts_per_tower}).add(traits_.module.digest);
         digest.add(traits_.optimizer).add(traits_.rule_digest);
+        for (const Placement& placement : placements_)  // loads are numbers that a rank may have counted by itself
+            for (const TablePlacement& table : placement.tables)
+                for (const ShardPlacement& shard : table.shards)
+                    digest.add(std::int64_t{shard.owner});
     }
     [[nodiscard]] LayerCost predict_bound(const std::vector<BatchView>& batches, MemoryTally* tally, int rank) const {
         for (const BatchView& batch : batches)

@@ -58,7 +58,7 @@ ShardingMaps sharding_maps() {
             .place = &place_tables<S>,
             .initialize = &shardwise::initialize<S>,
             .row = [](const RowPlace& place, const TableShape& table) { return S::row(place, table); },
-            .by_load = PlacesByLoad<S>};
+            .by_load = PlacesByLoad<S> && S::splits == Splits::columns};
 }
 template <class... S>
 std::vector<ShardingMaps> sharding_maps_of(boost::mp11::mp_list<S...>) {

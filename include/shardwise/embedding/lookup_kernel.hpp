@@ -39,8 +39,8 @@ static_assert(alignof(Floats16) == alignof(float));
 /// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
 template <int Dim, bool Weighted, std::size_t... Block>
 [[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a, std::index_sequence<Block...>) {
-    // Where each row is also a row of output, which takes as many of the lines that a core can wait for, half as far; and
-    // rows of several lines late, into the first cache: up to 1.6 times as fast.
+    // Where each row is also a row of output, which takes as many of the lines that a core can wait for, half as far;
+    // and rows of several lines late, into the first cache: up to 1.6 times as fast.
     const bool single = a.lengths == nullptr;
     const bool late = single && (Dim > 0 ? Dim : a.dim) >= 64;
     const std::int64_t ahead = late ? 8 : rows_ahead(Dim > 0 ? Dim : a.dim) / (single ? 2 : 1);

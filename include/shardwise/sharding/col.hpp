@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -32,6 +32,18 @@ struct EqualColumns : WholeRows {
     }
 };
 
+/// "col" and the number.
+template <int Factor>
+inline constexpr std::array<char, 16> col_name = [] {
+    std::array<char, 16> text{'c', 'o', 'l'};
+    std::size_t digits = 0;
+    for (int rest = Factor; rest > 0; rest /= 10)
+        ++digits;
+    for (int rest = Factor; rest > 0; rest /= 10)
+        text[2 + digits--] = static_cast<char>('0' + rest % 10);
+    return text;
+}();
+
 }  // namespace detail
 
 /// Every table is cut into Factor equally wide blocks of columns (fewer where it has fewer columns, or there are fewer
@@ -42,7 +54,7 @@ struct EqualColumns : WholeRows {
 template <int Factor = 0>
 struct Col : detail::EqualColumns {
     static_assert(Factor > 0, "Col<Factor> cuts a table into Factor blocks of columns: give at least one, or Col<>");
-    static inline const std::string name = "col" + std::to_string(Factor);
+    static constexpr const char* name = detail::col_name<Factor>.data();
 
     static constexpr int shards(const Topology& t, int dim) noexcept { return std::min({Factor, dim, t.ranks()}); }
     [[nodiscard]] static std::vector<std::vector<int>> owners(const Topology& t, std::span<const TableLoad> tables) {

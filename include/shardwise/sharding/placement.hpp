@@ -98,9 +98,10 @@ template <ShardingPolicy S>
 std::vector<std::vector<int>> owners_of(const Topology& where, const std::vector<TableLoad>& loads,
                                         const std::vector<int>& tower_of) {
     std::vector<std::vector<int>> owners(loads.size());
+    std::vector<bool> placed(loads.size());
     if constexpr (PlacesByLoad<S>) {
         for (std::size_t first = 0; first < loads.size(); ++first) {
-            if (!owners[first].empty()) continue;
+            if (placed[first]) continue;
             std::vector<std::size_t> numbers;
             std::vector<TableLoad> together;
             for (std::size_t t = first; t < loads.size(); ++t) {
@@ -108,9 +109,19 @@ std::vector<std::vector<int>> owners_of(const Topology& where, const std::vector
                 numbers.push_back(t);
                 together.push_back(loads[t]);
             }
-            auto placed = S::owners(where, together);
-            for (std::size_t i = 0; i < numbers.size(); ++i)
-                owners[numbers[i]] = std::move(placed[i]);
+            const std::vector<std::vector<int>> all = S::owners(where, together);
+            if (all.size() != together.size())
+                throw BadInput{"sharding '" + std::string{S::name} + "': its owners are of " +
+                               std::to_string(all.size()) + " tables, and it was given " +
+                               std::to_string(together.size())};
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                if (all[i].size() != static_cast<std::size_t>(together[i].shape.shards))
+                    throw BadInput{"sharding '" + std::string{S::name} + "': it gives a table " +
+                                   std::to_string(all[i].size()) + " owners, and cuts it into " +
+                                   std::to_string(together[i].shape.shards) + " shards"};
+                owners[numbers[i]] = all[i];
+                placed[numbers[i]] = true;
+            }
         }
     } else {
         for (std::size_t t = 0; t < loads.size(); ++t)

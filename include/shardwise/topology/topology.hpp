@@ -47,6 +47,16 @@ struct Topology {
                            " ranks: every host has equally many ranks"};
         return {.hosts = hosts, .ranks_per_host = ranks / hosts};
     }
+    /// The topology itself. \throws BadInput when a number of it is not positive, or towers do not divide the hosts
+    [[nodiscard]] static Topology checked(const Topology& topology) {
+        if (topology.hosts < 1 || topology.ranks_per_host < 1)
+            throw BadInput{std::to_string(topology.hosts) + " hosts of " + std::to_string(topology.ranks_per_host) +
+                           " ranks: at least one of each is needed"};
+        if (topology.hosts_per_tower < 1 || topology.hosts % topology.hosts_per_tower != 0)
+            throw BadInput{"towers of " + std::to_string(topology.hosts_per_tower) + " hosts, of " +
+                           std::to_string(topology.hosts) + ": give a number that divides the hosts"};
+        return topology;
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
