@@ -152,10 +152,11 @@ def predicted(schedule, cluster):
     return sum(flush["predicted_us"][cluster] for flush in schedule["flushes"])
 
 
-def vectors_across(schedule):
-    """MB of vectors, one way, that a rank sends to other hosts."""
+def megabytes(schedule):
+    """{tier: MB of ids, vectors and gradients that a rank sends in a step}"""
     ranks = schedule["hosts"] * schedule["ranks_per_host"]
-    return sum(f["cross_host"]["payload"] for f in schedule["flushes"] if f["kind"] == "vectors") / ranks / 1e6
+    return {tier: sum(f[tier]["payload"] + f[tier]["control"] for f in schedule["flushes"]) / ranks / 1e6
+            for tier in ("host", "cross_host")}
 
 
 def measure(build, cluster, hosts, order, overhead):
@@ -171,7 +172,7 @@ def measure(build, cluster, hosts, order, overhead):
             compute = schedule["mflops"] * BATCH / (PEAK_SHARE * CLUSTERS[cluster]["peak"])  # MFlops over TFLOP/s: us
             exchange = times["ids"] + times["vectors"] + times["gradients"]
             records.append({"cluster": cluster, "hosts": hosts, "order": order, "overhead": overhead, "name": name,
-                            "composition": best, "mb_across": vectors_across(schedule),
+                            "composition": best, "megabytes": megabytes(schedule),
                             "messages": {tier: sum(f[tier]["messages"] for f in schedule["flushes"])
                                          / hosts / RANKS_A_HOST for tier in ("host", "cross_host")},
                             "predicted_us": predicted(schedule, cluster), "times_us": times, "exchange_us": exchange,
@@ -180,7 +181,7 @@ def measure(build, cluster, hosts, order, overhead):
 
 
 def markdown(records):
-    lines = ["| cluster | hosts | | tables | MB across | messages host, across | ids ms | vectors ms | gradients ms | exchange ms "
+    lines = ["| cluster | hosts | | tables | MB host, across | messages host, across | ids ms | vectors ms | gradients ms | exchange ms "
              "| of flat | predicted ms | dense reduction ms | compute ms | step ms | speed-up |",
              "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     flat = {}
@@ -190,7 +191,8 @@ def markdown(records):
         base = flat[r["cluster"], r["hosts"]]
         t = r["times_us"]
         lines.append(
-            f"| {r['cluster']} | {r['hosts']} | {r['name']} | {r['composition'].split('/')[1]} | {r['mb_across']:.1f} "
+            f"| {r['cluster']} | {r['hosts']} | {r['name']} | {r['composition'].split('/')[1]} "
+            f"| {r['megabytes']['host']:.0f}, {r['megabytes']['cross_host']:.0f} "
             f"| {r['messages']['host']:.0f}, {r['messages']['cross_host']:.0f} "
             f"| {t['ids'] / 1e3:.2f} | {t['vectors'] / 1e3:.2f} | {t['gradients'] / 1e3:.2f} | {r['exchange_us'] / 1e3:.2f} "
             f"| {r['exchange_us'] / base['exchange_us']:.2f} | {r['predicted_us'] / 1e3:.2f} | {t['reduction'] / 1e3:.2f} "
