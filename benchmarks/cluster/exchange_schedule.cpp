@@ -85,6 +85,7 @@ const std::map<std::string, Make>& compositions() {
         {"hierarchical/col", &passing<sw::Col<>, sw::Hierarchical>},
         {"hierarchical/col4", &passing<sw::Col<4>, sw::Hierarchical>},
         {"hierarchical/col8", &passing<sw::Col<8>, sw::Hierarchical>},
+        {"hierarchical/col16", &passing<sw::Col<16>, sw::Hierarchical>},
         {"modules/table", &compressing<sw::Table>},
         {"modules/row", &compressing<sw::Row>},
         {"modules/col", &compressing<sw::Col<>>},

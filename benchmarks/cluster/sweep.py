@@ -8,8 +8,8 @@
 
 For each cluster, number of hosts and composition, exchange_schedule writes the flushes of a step as the library's cost reader
 predicts them, and replay sends them over SimGrid's SMPI. The model is the DLRM of Disaggregated Multi-Tower: 26 features of 128
-columns, 16384 samples a rank. Flat tables are cut into 1, 2, 4, 8 or 16 blocks of columns, whichever the cost reader finds
-fastest. Products take a quarter of a GPU's peak, as measured nowhere: they only say how much of a step exchanges may be.
+columns, 16384 samples a rank. Tables are cut into whichever number of blocks of columns the cost reader finds fastest, with modules
+into one a rank of their tower. Products take a quarter of a GPU's peak, as measured nowhere: they only say how much of a step exchanges may be.
 
 With --mpi nothing is simulated: the flushes of 4 ranks go over Open MPI on this machine, as 1, 2 and 4 hosts, for several
 numbers of samples. Its "hosts" share memory, so that nothing is gained by crossing them less; it shows what relays cost.
@@ -18,6 +18,7 @@ pair: one partner after the other, as collectives work that go pair by pair; pos
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -30,13 +31,14 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 # GB/s a GPU inside a host and across, and TFLOP/s.
 CLUSTERS = {"A100": {"host": 300, "cross_host": 25, "peak": 156}, "H100": {"host": 450, "cross_host": 50, "peak": 989}}
-FLAT = ["flat/table", "flat/col2", "flat/col4", "flat/col8", "flat/col16"]
+FLAT = ["flat/table", "flat/col", "flat/col2", "flat/col4", "flat/col8", "flat/col16"]
+SPTT = ["hierarchical/table", "hierarchical/col", "hierarchical/col4", "hierarchical/col8", "hierarchical/col16"]
 RANKS_A_HOST = 8
 BATCH = 16384
 PEAK_SHARE = 0.25
 DENSE_BYTES = 4 * 2_400_000  # gradients of the dense part
 
-ROWS = [("flat", FLAT, 1), ("SPTT", ["hierarchical/col"], 1), ("SPTT, modules / 2", ["modules/col"], 2),
+ROWS = [("flat", FLAT, 1), ("SPTT", SPTT, 1), ("SPTT, modules / 2", ["modules/col"], 2),
         ("SPTT, modules / 4", ["modules/col"], 4), ("SPTT, modules / 8", ["modules/col"], 8)]
 
 
@@ -238,6 +240,8 @@ def main():
     parser.add_argument("--svg", metavar="FILE", help="draw the exchange times (needs matplotlib)")
     parser.add_argument("--read", metavar="FILE", help="simulate nothing: print or draw what --json wrote")
     args = parser.parse_args()
+    if args.svg and importlib.util.find_spec("matplotlib") is None:
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
     if args.mpi:
         records = measure_mpi(args.build, 15)
         print(markdown_mpi(records))
