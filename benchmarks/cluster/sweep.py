@@ -166,11 +166,11 @@ def measure(build, cluster, hosts, order, overhead):
     records = []
     with tempfile.TemporaryDirectory() as folder:
         for name, compositions, compression in ROWS:
-            path = os.path.join(folder, "schedule")
-            choices = {c: schedule_of(build, path, hosts, c, compression) for c in compositions}
+            paths = {c: os.path.join(folder, c.replace("/", "_")) for c in compositions}
+            choices = {c: schedule_of(build, paths[c], hosts, c, compression) for c in compositions}
             best = min(choices, key=lambda c: predicted(choices[c], cluster))
-            schedule = schedule_of(build, path, hosts, best, compression)
-            times = simulate(build, folder, cluster, hosts, path, order, overhead, DENSE_BYTES)
+            schedule = choices[best]
+            times = simulate(build, folder, cluster, hosts, paths[best], order, overhead, DENSE_BYTES)
             compute = schedule["mflops"] * BATCH / (PEAK_SHARE * CLUSTERS[cluster]["peak"])  # MFlops over TFLOP/s: us
             exchange = times["ids"] + times["vectors"] + times["gradients"]
             records.append({"cluster": cluster, "hosts": hosts, "order": order, "overhead": overhead, "name": name,
