@@ -47,15 +47,22 @@ struct Arguments {
     int towers = 2;
     double ratio = 1.0;
     std::string strategy = "both";
+    int trainings = 3;  // with the towers of each strategy
     std::string affinity;
     std::string save_affinity;
     std::string out = "towers.json";
     std::string svg = "towers.svg";
 };
 
+struct Trained {
+    double auc = 0;  ///< of the test data; without any, of the last quarter's samples, before it learns from them
+    std::int64_t passes = 1;  ///< over the training data, begun
+    bool known = false;       ///< the AUC is of samples that an earlier pass has learnt from
+};
+
 /// Trains `o.steps` steps on the ranks of `comm`. \param meter  sees the features' vectors of the last quarter of them
-/// \returns the quality on the test data; without any, on the samples of the last quarter, before it learns from them
-train_dlrm::Quality train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* meter) {
+Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* meter) {
+    Trained trained;
     train_dlrm::Model model{o, comm};
     const auto training = train_dlrm::training_data(o, comm.rank(), comm.size());
     train_dlrm::Feed feed{comm, *training};
@@ -69,6 +76,7 @@ train_dlrm::Quality train(const Options& o, sw::CommunicatorRef comm, sw::Affini
         if (feed.failed()) feed.fail();
         if (samples == 0) {
             feed.rewind();
+            ++trained.passes;
             feed.announce(batch);
             samples = feed.global_samples();
             if (feed.failed()) feed.fail();
@@ -85,9 +93,14 @@ train_dlrm::Quality train(const Options& o, sw::CommunicatorRef comm, sw::Affini
     }
     progress.done();
     const auto test = train_dlrm::test_data(o, comm.rank(), comm.size());
-    if (test == nullptr) return quality.value(comm);
-    train_dlrm::Feed test_feed{comm, *test};
-    return train_dlrm::evaluate(model, test_feed, comm, false);
+    if (test == nullptr) {
+        trained.auc = quality.value(comm).auc;
+        trained.known = trained.passes > 1;
+    } else {
+        train_dlrm::Feed test_feed{comm, *test};
+        trained.auc = train_dlrm::evaluate(model, test_feed, comm, false).auc;
+    }
+    return trained;
 }
 
 sw::Affinity read_affinity(const std::string& path) {
@@ -124,12 +137,13 @@ sw::Affinity measure(const Arguments& a) {
     sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = sw::Topology::of(a.model.ranks, a.model.hosts)}};
     world.run([&](sw::ThreadCommunicator& comm) {
         sw::AffinityMeter meter{train_dlrm::categories, a.model.dim};
-        const train_dlrm::Quality quality = train(a.model, comm, &meter);
+        const Trained trained = train(a.model, comm, &meter);
         sw::BasicTreeAllReduce<double> add{comm};
         add(meter.sums());
         if (comm.rank() != 0) return;
         result = meter.affinity();
-        fmt::print("without towers: AUC {:.4f} after {} steps\n", quality.auc, a.steps);
+        fmt::print("without towers: AUC {:.4f} after {} steps, in pass {} over the data{}\n", trained.auc, a.steps,
+                   trained.passes, trained.known ? ", of samples that it has learnt from: give --test" : "");
     });
     return *result;
 }
@@ -141,9 +155,24 @@ sw::Towers named(const sw::Partition& partition, const std::vector<std::string>&
     return all;
 }
 
-/// The AUC of a model with these towers whose modules halve what crosses hosts, each tower one rank.
-double towered_auc(const Arguments& a, const sw::Towers& towers) {
+/// The AUCs, ascending.
+struct Aucs {
+    std::vector<double> sorted;
+
+    [[nodiscard]] double median() const {
+        const std::size_t half = sorted.size() / 2;
+        return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    }
+    [[nodiscard]] bool overlap(const Aucs& other) const {
+        return sorted.front() <= other.sorted.back() && other.sorted.front() <= sorted.back();
+    }
+};
+
+/// The AUCs of a model with these towers whose modules halve what crosses hosts, each tower one rank: of trainings that
+/// differ in the seed of their weights.
+Aucs towered_aucs(const Arguments& a, const sw::Towers& towers) {
     Options o = a.model;
+    o.data_seed = a.model.data_seed.value_or(a.model.seed);
     const auto samples = o.batch * o.ranks;
     o.ranks = o.hosts = a.towers;
     o.batch = std::max<std::int64_t>(1, samples / a.towers);
@@ -153,20 +182,23 @@ double towered_auc(const Arguments& a, const sw::Towers& towers) {
     o.per_feature = 1;
     o.tower_dim = std::max(1, o.dim / 2);
     o.bottom = {64, o.tower_dim};
-    double auc = 0;
-    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = sw::Topology::of(o.ranks, o.hosts)}};
-    world.run([&](sw::ThreadCommunicator& comm) {
-        const double mine = train(o, comm, nullptr).auc;
-        if (comm.rank() == 0) auc = mine;
-    });
-    return auc;
+    Aucs aucs;
+    for (int i = 0; i < a.trainings; ++i, ++o.seed) {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = sw::Topology::of(o.ranks, o.hosts)}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            const double mine = train(o, comm, nullptr).auc;
+            if (comm.rank() == 0) aucs.sorted.push_back(mine);
+        });
+    }
+    std::sort(aucs.sorted.begin(), aucs.sorted.end());
+    return aucs;
 }
 
 struct Candidate {
     std::string strategy;
     sw::Partition partition;
     sw::Towers towers;
-    std::optional<double> auc;
+    std::optional<Aucs> aucs;
     std::optional<double> rand_index;  ///< against the groups of generated features
 };
 
@@ -175,7 +207,11 @@ void report(const Candidate& c) {
     for (const auto& tower : c.towers)
         sizes.push_back(tower.size());
     fmt::print("{:<9} stress {:.4f}, spread {:.4f}, sizes {}{}{}\n", c.strategy, c.partition.stress, c.partition.spread,
-               fmt::join(sizes, " "), c.auc ? fmt::format(", AUC {:.4f} with modules that halve vectors", *c.auc) : "",
+               fmt::join(sizes, " "),
+               c.aucs
+                   ? fmt::format(", AUC {:.4f} with modules that halve vectors (median of {}, {:.4f} to {:.4f})",
+                                 c.aucs->median(), c.aucs->sorted.size(), c.aucs->sorted.front(), c.aucs->sorted.back())
+                   : "",
                c.rand_index ? fmt::format(", adjusted Rand index {:.2f} against the groups", *c.rand_index) : "");
     std::fflush(stdout);
 }
@@ -213,19 +249,21 @@ int run(const Arguments& a) {
             affinity, {.towers = a.towers, .ratio = a.ratio, .strategy = strategy, .seed = a.model.seed});
         c.towers = named(c.partition, names, a.towers);
         if (a.model.groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
-        if (a.strategy == "both") c.auc = towered_auc(a, c.towers);
+        if (a.strategy == "both") c.aucs = towered_aucs(a, c.towers);
         if (!c.partition.within_ratio)
             fmt::print("no split into {} towers keeps to R = {}: sizes are as equal as may be\n", a.towers, a.ratio);
         report(c);
     }
     const auto better = std::max_element(candidates.begin(), candidates.end(), [](const auto& x, const auto& y) {
-        return x.auc.value_or(0) < y.auc.value_or(0);
+        return x.aucs && y.aucs && x.aucs->median() < y.aucs->median();
     });
+    if (a.strategy == "both" && candidates.front().aucs->overlap(*candidates.back().aucs))
+        fmt::print("their AUCs overlap: more --trainings or more --steps would tell more surely which is better\n");
     nlohmann::json more{{"strategy", better->strategy},
                         {"ratio", a.ratio},
                         {"stress", better->partition.stress},
                         {"spread", better->partition.spread}};
-    if (better->auc) more["auc"] = *better->auc;
+    if (better->aucs) more["aucs"] = better->aucs->sorted;
     if (better->rand_index) more["adjusted_rand_index"] = *better->rand_index;
     sw::write_towers(a.out, better->towers, more);
     write_text(a.svg, picture(better->partition, names,
@@ -245,13 +283,14 @@ std::optional<Arguments> parse(int argc, char** argv) {
         "Trains DLRM without towers for some steps, measures the affinity of its features, and writes a tower file "
         "for\n"
         "train_dlrm and train_dcn --towers, with a picture. With --strategy both it trains with the towers of each\n"
-        "strategy, and keeps those with the higher AUC.\n"
+        "strategy, and keeps those with the higher median AUC.\n"
         "Exit status: 0 done; 2 bad usage or bad input; 3 a peer failed or a deadline passed.",
         "partition_towers"};
     app.option_defaults()->always_capture_default();
     app.add_option("--towers", a.towers, "Number of towers");
     app.add_option("--ratio", a.ratio, "The largest tower has at most so many times as much as the smallest (R)");
     app.add_option("--strategy", a.strategy, "coherent (alike together), diverse (unlike together) or both");
+    app.add_option("--trainings", a.trainings, "With the towers of each strategy, where both are tried");
     app.add_option("--affinity", a.affinity, "Affinities to read instead of training")->default_str("");
     app.add_option("--save-affinity", a.save_affinity, "File for the affinities (JSON)")->default_str("");
     app.add_option("--out", a.out, "File for the towers (JSON)");
@@ -287,13 +326,17 @@ std::optional<Arguments> parse(int argc, char** argv) {
     if (a.towers < 1 || a.towers > train_dlrm::categories)
         throw sw::BadInput{fmt::format("--towers {}: give 1 to {}", a.towers, train_dlrm::categories)};
     for (const auto& [flag, value] : {std::pair{"--steps", a.steps}, std::pair{"--batch", o.batch},
-                                      std::pair{"--rows", rows}, std::pair<const char*, std::int64_t>{"--dim", o.dim}})
+                                      std::pair{"--rows", rows}, std::pair<const char*, std::int64_t>{"--dim", o.dim},
+                                      std::pair<const char*, std::int64_t>{"--trainings", a.trainings}})
         if (value < 1) throw sw::BadInput{fmt::format("{} {}: give at least 1", flag, value)};
     if (!(a.ratio >= 1.0)) throw sw::BadInput{fmt::format("--ratio {}: give at least 1", a.ratio)};
     for (const char* flag : {"--groups", "--data-seed", "--zipf", "--samples", "--test-samples"})
         if (!o.data.empty() && app.get_option(flag)->count() != 0)
             throw sw::BadInput{fmt::format(
                 "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
+    if (a.strategy != "both" && app.get_option("--trainings")->count() != 0)
+        throw sw::BadInput{
+            fmt::format("--trainings has no effect with --strategy {}: it is for --strategy both", a.strategy)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     o.rows = {rows};
     o.steps = a.steps;

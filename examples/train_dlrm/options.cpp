@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -78,6 +79,8 @@ void parse_towers(const std::string& text, Options& o) {
         if (o.tower_count < 1) throw sw::BadInput{fmt::format("--towers {}: give at least 1, or a file", text)};
         return;
     }
+    if (std::error_code error; !std::filesystem::exists(text, error))
+        throw sw::BadInput{fmt::format("--towers {}: is neither a number nor a file", text)};
     o.tower_count = 0;
     o.tower_file = text;
     o.towers = sw::read_towers(text);
@@ -358,7 +361,15 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
 }
 
 sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
-    if (!o.towers.empty()) return o.towers;
+    if (!o.towers.empty()) {
+        try {
+            static_cast<void>(sw::tower_of_tables(tables_of(o), o.towers));
+            static_cast<void>(sw::with_towers(topology, static_cast<int>(o.towers.size())));
+        } catch (const sw::BadInput& error) {
+            throw sw::BadInput{fmt::format("{}: {}", o.tower_file.empty() ? "towers" : o.tower_file, error.what())};
+        }
+        return o.towers;
+    }
     if (o.tower_count == 0) return {};
     static_cast<void>(sw::with_towers(topology, o.tower_count));
     return sw::deal_tables(tables_of(o), o.tower_count);

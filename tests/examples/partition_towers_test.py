@@ -17,7 +17,8 @@ def help_():
 
 def runs():
     """Affinities, a tower file and a picture; both strategies, and the better one is kept."""
-    text = run(*SMALL, "--towers", 4, "--ratio", 1.5, "--save-affinity", "affinity.json")
+    text = run(*SMALL, "--towers", 4, "--ratio", 1.5, "--save-affinity", "affinity.json", "--trainings", 2)
+    assert "after 12 steps, in pass 1 over the data\n" in text, text
     with open("towers.json", encoding="utf-8") as file:
         written = json.load(file)
     names = [f"C{i + 1}" for i in range(26)]
@@ -27,6 +28,11 @@ def runs():
     aucs = {line.split()[0]: line.split("AUC ")[1].split()[0] for line in text.splitlines() if "with modules" in line}
     assert set(aucs) == {"coherent", "diverse"}, text
     assert written["strategy"] == max(aucs, key=lambda name: float(aucs[name])) or len(set(aucs.values())) == 1, (aucs, written)
+    low, high = written["aucs"]
+    assert low < high and abs(float(aucs[written["strategy"]]) - (low + high) / 2) < 1e-4, (aucs, written)
+    ranges = [line.split("(median of 2, ")[1].split(")")[0].split(" to ") for line in text.splitlines() if "with modules" in line]
+    (a, b), (c, d) = ([float(x) for x in pair] for pair in ranges)
+    assert ("their AUCs overlap" in text) == (a <= d and c <= b), text
     with open("towers.svg", encoding="utf-8") as file:
         svg = file.read()
     assert svg.startswith("<svg") and svg.endswith("</svg>\n") and all(f">{name}<" in svg for name in names)
@@ -40,6 +46,8 @@ def runs():
     run("--affinity", "affinity.json", "--towers", 8, says=[])
     text = run("--affinity", "affinity.json", "--towers", 8)
     assert "no split into 8 towers keeps to R = 1" in text, text
+    text = run("--steps", 4, "--batch", 4, "--samples", 16, "--test-samples", 0, "--rows", 50, "--dim", 4, "--strategy", "diverse")
+    assert "in pass 2 over the data, of samples that it has learnt from" in text, text
     run("--steps", 1, "--batch", 4, "--rows", 50, "--dim", 4, "--towers", 2, "--strategy", "diverse")
 
 
@@ -63,7 +71,8 @@ def bad_usage():
                             (["--affinity", "wrong.json"], "wrong.json: has 2 features, and the model 26"),
                             (["--out", "/no/such/folder/t.json"], "/no/such/folder/t.json: cannot be written"),
                             (["--groups", 3, "--data", "x.tsv"], "--groups has no effect with --data"),
-                            (["--steps", 0], "--steps 0: give at least 1"), (["--nonsense"], "partition_towers --help")]:
+                            (["--steps", 0], "--steps 0: give at least 1"), (["--trainings", 0], "--trainings 0: give at least 1"),
+                            (["--strategy", "diverse", "--trainings", 5], "--trainings has no effect with --strategy diverse"), (["--nonsense"], "partition_towers --help")]:
         error = run(*arguments, status=2, says=[text])
         assert error.startswith("partition_towers: ") and len(error.strip().splitlines()) == 1, error
     assert sorted(os.listdir()) == ["wrong.json"], os.listdir()

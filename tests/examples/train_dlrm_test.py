@@ -64,7 +64,8 @@ def bad_usage():
             (["--sharding", "auto", "--collective", "two_stage"], "auto may choose columns"),
             (["--groups", -1], "--groups -1: give at least 0"),
             (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
-            (["--towers", "nowhere.json"], "nowhere.json: cannot be read"),
+            (["--towers", "nowhere.json"], "--towers nowhere.json: is neither a number nor a file"),
+            (["--towers", "2x"], "--towers 2x: is neither a number nor a file"),
             (["--tower", "dots"], "--tower 'dots': there is no such policy; give one of pass, dot, cross"),
             (["--tower", "dot"], "--tower dot with --collective flat: a tower's module works where"),
             (["--tower", "dot", "--collective", "hierarchical", "--sharding", "mixed"], "use --sharding row, col or table"),
@@ -278,10 +279,10 @@ def tower_files():
     check_prediction(halves)
     assert halves["losses"] != dealt["losses"]
     for towers, text in [
-            ([names[:13], names[13:25] + ["C99"]], "tower 1 names feature 'C99', which no table has"),
-            ([names[:13], names[13:25]], "feature 'C26' is in no tower: name every feature once"),
-            ([names[:14], names[13:]], "feature 'C14' is in tower 0 and again in tower 1: name it once"),
-            ([names[:9], names[9:18], names[18:]], "3 towers do not divide 2 hosts"),
+            ([names[:13], names[13:25] + ["C99"]], "wrong.json: tower 1 names feature 'C99', which no table has"),
+            ([names[:13], names[13:25]], "wrong.json: feature 'C26' is in no tower: name every feature once"),
+            ([names[:14], names[13:]], "wrong.json: feature 'C14' is in tower 0 and again in tower 1: name it once"),
+            ([names[:9], names[9:18], names[18:]], "wrong.json: 3 towers do not divide 2 hosts"),
             ([names, []], "tower 1 of 2 has no feature"),
             ([names[:13], 7], "tower 1 is 7: give the names of its features")]:
         write("wrong.json", json.dumps({"towers": towers}))
