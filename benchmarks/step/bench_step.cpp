@@ -3,8 +3,8 @@
 
 // A training step of the model of examples/train_dlrm, on ranks that are threads of this process: 13 dense features, 26
 // tables, one Zipf id each, 2048 samples a rank, RowwiseAdagrad; the ids of the next batch travel ahead. A step is
-// timed by the slowest rank, and split as `train_dlrm --json` splits it (mean over ranks): compute, exchange and the
-// sum of dense gradients. Batches lie in memory.
+// timed by the slowest rank, and split as `train_dlrm --json` splits it (mean over ranks): compute, exchange (and what
+// of it is exposed: waiting) and the sum of dense gradients. Batches lie in memory.
 //
 //   bench_step [--rows=N] [--sharding=row] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -57,7 +58,7 @@ struct Arguments {
 struct Trained {
     double auc = 0;  ///< of the test data; without any, of the last quarter's samples, before it learns from them
     std::int64_t passes = 1;  ///< over the training data, begun
-    bool known = false;       ///< the AUC is of samples that an earlier pass has learnt from
+    bool known = false;       ///< some of these samples were learnt from in an earlier pass
 };
 
 /// Trains `o.steps` steps on the ranks of `comm`. \param meter  sees the features' vectors of the last quarter of them
@@ -103,6 +104,12 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
     return trained;
 }
 
+/// What is to be said of an AUC.
+std::string caveat(const Options& o, bool known) {
+    if (!known) return "";
+    return fmt::format(", of samples that it has learnt from: give --{}", o.data.empty() ? "test-samples" : "test");
+}
+
 sw::Affinity read_affinity(const std::string& path) {
     std::ifstream file{path};
     if (!file) throw sw::BadInput{path + ": cannot be read"};
@@ -143,7 +150,7 @@ sw::Affinity measure(const Arguments& a) {
         if (comm.rank() != 0) return;
         result = meter.affinity();
         fmt::print("without towers: AUC {:.4f} after {} steps, in pass {} over the data{}\n", trained.auc, a.steps,
-                   trained.passes, trained.known ? ", of samples that it has learnt from: give --test" : "");
+                   trained.passes, caveat(a.model, trained.known));
     });
     return *result;
 }
@@ -155,22 +162,29 @@ sw::Towers named(const sw::Partition& partition, const std::vector<std::string>&
     return all;
 }
 
-/// The AUCs, ascending.
+/// The AUCs of several trainings that differ in the seed of their weights, in the order of the seeds.
 struct Aucs {
-    std::vector<double> sorted;
+    std::vector<double> all;
+    bool known = false;  ///< see Trained
 
     [[nodiscard]] double median() const {
+        std::vector<double> sorted = all;
+        std::sort(sorted.begin(), sorted.end());
         const std::size_t half = sorted.size() / 2;
         return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
     }
-    [[nodiscard]] bool overlap(const Aucs& other) const {
-        return sorted.front() <= other.sorted.back() && other.sorted.front() <= sorted.back();
+    /// In how many trainings these are above the others, of the same seeds.
+    [[nodiscard]] int above(const Aucs& others) const {
+        int count = 0;
+        for (std::size_t i = 0; i < all.size(); ++i)
+            count += all[i] > others.all[i] ? 1 : 0;
+        return count;
     }
 };
 
-/// The AUCs of a model with these towers whose modules halve what crosses hosts, each tower one rank: of trainings that
-/// differ in the seed of their weights.
-Aucs towered_aucs(const Arguments& a, const sw::Towers& towers) {
+/// Trains a model with these towers whose modules halve what crosses hosts, each tower one rank.
+/// \throws BadInput when an AUC is not a number
+Aucs train_towered(const Arguments& a, const sw::Towers& towers) {
     Options o = a.model;
     o.data_seed = a.model.data_seed.value_or(a.model.seed);
     const auto samples = o.batch * o.ranks;
@@ -185,12 +199,20 @@ Aucs towered_aucs(const Arguments& a, const sw::Towers& towers) {
     Aucs aucs;
     for (int i = 0; i < a.trainings; ++i, ++o.seed) {
         sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = sw::Topology::of(o.ranks, o.hosts)}};
+        Trained trained;
         world.run([&](sw::ThreadCommunicator& comm) {
-            const double mine = train(o, comm, nullptr).auc;
-            if (comm.rank() == 0) aucs.sorted.push_back(mine);
+            const Trained mine = train(o, comm, nullptr);
+            if (comm.rank() == 0) trained = mine;
         });
+        if (std::isnan(trained.auc))
+            throw sw::BadInput{
+                fmt::format("training with towers: after {} steps the AUC is not a number: the samples that it "
+                            "is tested on have one label only, or the model has diverged; give more samples "
+                            "to test on, or a lower --learning-rate",
+                            a.steps)};
+        aucs.all.push_back(trained.auc);
+        aucs.known |= trained.known;
     }
-    std::sort(aucs.sorted.begin(), aucs.sorted.end());
     return aucs;
 }
 
@@ -202,16 +224,15 @@ struct Candidate {
     std::optional<double> rand_index;  ///< against the groups of generated features
 };
 
-void report(const Candidate& c) {
+void report(const Options& o, const Candidate& c) {
     std::vector<std::size_t> sizes;
     for (const auto& tower : c.towers)
         sizes.push_back(tower.size());
     fmt::print("{:<9} stress {:.4f}, spread {:.4f}, sizes {}{}{}\n", c.strategy, c.partition.stress, c.partition.spread,
                fmt::join(sizes, " "),
-               c.aucs
-                   ? fmt::format(", AUC {:.4f} with modules that halve vectors (median of {}, {:.4f} to {:.4f})",
-                                 c.aucs->median(), c.aucs->sorted.size(), c.aucs->sorted.front(), c.aucs->sorted.back())
-                   : "",
+               c.aucs ? fmt::format(", AUC {:.4f} with modules that halve vectors ({:.4f}){}", c.aucs->median(),
+                                    fmt::join(c.aucs->all, " "), caveat(o, c.aucs->known))
+                      : "",
                c.rand_index ? fmt::format(", adjusted Rand index {:.2f} against the groups", *c.rand_index) : "");
     std::fflush(stdout);
 }
@@ -249,21 +270,25 @@ int run(const Arguments& a) {
             affinity, {.towers = a.towers, .ratio = a.ratio, .strategy = strategy, .seed = a.model.seed});
         c.towers = named(c.partition, names, a.towers);
         if (a.model.groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
-        if (a.strategy == "both") c.aucs = towered_aucs(a, c.towers);
+        if (a.strategy == "both") c.aucs = train_towered(a, c.towers);
         if (!c.partition.within_ratio)
             fmt::print("no split into {} towers keeps to R = {}: sizes are as equal as may be\n", a.towers, a.ratio);
-        report(c);
+        report(a.model, c);
     }
     const auto better = std::max_element(candidates.begin(), candidates.end(), [](const auto& x, const auto& y) {
         return x.aucs && y.aucs && x.aucs->median() < y.aucs->median();
     });
-    if (a.strategy == "both" && candidates.front().aucs->overlap(*candidates.back().aucs))
-        fmt::print("their AUCs overlap: more --trainings or more --steps would tell more surely which is better\n");
+    if (a.strategy == "both") {
+        const Candidate& other = better == candidates.begin() ? candidates.back() : candidates.front();
+        const int above = better->aucs->above(*other.aucs);
+        fmt::print("{} is above in {} of {} trainings{}\n", better->strategy, above, a.trainings,
+                   above < a.trainings ? ": more --trainings would tell more surely which is better" : "");
+    }
     nlohmann::json more{{"strategy", better->strategy},
                         {"ratio", a.ratio},
                         {"stress", better->partition.stress},
                         {"spread", better->partition.spread}};
-    if (better->aucs) more["aucs"] = better->aucs->sorted;
+    if (better->aucs) more["aucs"] = better->aucs->all;
     if (better->rand_index) more["adjusted_rand_index"] = *better->rand_index;
     sw::write_towers(a.out, better->towers, more);
     write_text(a.svg, picture(better->partition, names,
@@ -289,14 +314,19 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.option_defaults()->always_capture_default();
     app.add_option("--towers", a.towers, "Number of towers");
     app.add_option("--ratio", a.ratio, "The largest tower has at most so many times as much as the smallest (R)");
-    app.add_option("--strategy", a.strategy, "coherent (alike together), diverse (unlike together) or both");
-    app.add_option("--trainings", a.trainings, "With the towers of each strategy, where both are tried");
-    app.add_option("--affinity", a.affinity, "Affinities to read instead of training")->default_str("");
+    app.add_option(
+        "--strategy", a.strategy,
+        "coherent (alike together), diverse (unlike together) or both. With --affinity, unless given: coherent");
+    app.add_option(
+        "--trainings", a.trainings,
+        "With --strategy both: trainings with the towers of each strategy, whose weights have the seeds --seed, "
+        "--seed + 1, ...");
+    app.add_option("--affinity", a.affinity, "Affinities to read instead of training without towers")->default_str("");
     app.add_option("--save-affinity", a.save_affinity, "File for the affinities (JSON)")->default_str("");
     app.add_option("--out", a.out, "File for the towers (JSON)");
     app.add_option("--svg", a.svg, "File for the picture (SVG)");
     app.add_option("--data", o.data, "Files to train on, as of train_dlrm. Unless given, clicks are generated");
-    app.add_option("--test", o.test, "Files to test on");
+    app.add_option("--test", o.test, "Files to test on. Unless given, the AUC is of training samples");
     app.add_option("--samples", o.samples, "Generated samples");
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on");
     app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids");
@@ -336,7 +366,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
                 "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
     if (a.strategy != "both" && app.get_option("--trainings")->count() != 0)
         throw sw::BadInput{
-            fmt::format("--trainings has no effect with --strategy {}: it is for --strategy both", a.strategy)};
+            fmt::format("--trainings has no effect with one strategy, '{}': give --strategy both", a.strategy)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     o.rows = {rows};
     o.steps = a.steps;

@@ -75,12 +75,18 @@ void at_least(const char* flag, T value, T least) {
 /// A number of towers, or a file of them.
 void parse_towers(const std::string& text, Options& o) {
     const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), o.tower_count);
-    if (status == std::errc{} && stop == text.data() + text.size()) {
+    if (status != std::errc::invalid_argument && stop == text.data() + text.size()) {
+        if (status != std::errc{})
+            throw sw::BadInput{fmt::format("--towers {}: there are at most {} features", text, categories)};
         if (o.tower_count < 1) throw sw::BadInput{fmt::format("--towers {}: give at least 1, or a file", text)};
         return;
     }
-    if (std::error_code error; !std::filesystem::exists(text, error))
-        throw sw::BadInput{fmt::format("--towers {}: is neither a number nor a file", text)};
+    std::error_code error;
+    if ((!std::filesystem::exists(text, error) && !error) || std::filesystem::is_directory(text, error))
+        throw sw::BadInput{
+            fmt::format("--towers {}: is neither a number nor a file; give a number of towers, or a file as "
+                        "partition_towers writes it",
+                        text)};
     o.tower_count = 0;
     o.tower_file = text;
     o.towers = sw::read_towers(text);
@@ -365,8 +371,14 @@ sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
         try {
             static_cast<void>(sw::tower_of_tables(tables_of(o), o.towers));
             static_cast<void>(sw::with_towers(topology, static_cast<int>(o.towers.size())));
+            for (std::size_t t = 0; t < o.towers.size() && o.policies.tower != "pass"; ++t)
+                if (o.towers[t].empty())
+                    throw sw::BadInput{
+                        fmt::format("tower {} of {} has no feature, and --tower {} has nothing to work on there: give "
+                                    "every tower one",
+                                    t, o.towers.size(), o.policies.tower)};
         } catch (const sw::BadInput& error) {
-            throw sw::BadInput{fmt::format("{}: {}", o.tower_file.empty() ? "towers" : o.tower_file, error.what())};
+            throw sw::BadInput{fmt::format("{}: {}", o.tower_file, error.what())};
         }
         return o.towers;
     }

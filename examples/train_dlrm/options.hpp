@@ -100,7 +100,7 @@ void check_writable(const std::string& path, bool replaced);
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);
 
 /// The towers that the command line asks for; none: as the layer has it. \throws BadInput when they do not divide the
-/// hosts
+/// hosts, or a file's features are not those of the tables
 [[nodiscard]] sw::Towers towers_of(const Options& options, const sw::Topology& topology);
 
 /// The options as they are written into a report.

@@ -66,6 +66,8 @@ def bad_usage():
             (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "--towers nowhere.json: is neither a number nor a file"),
             (["--towers", "2x"], "--towers 2x: is neither a number nor a file"),
+            (["--towers", "."], "--towers .: is neither a number nor a file"),
+            (["--towers", "99999999999"], "--towers 99999999999: there are at most 26 features"),
             (["--tower", "dots"], "--tower 'dots': there is no such policy; give one of pass, dot, cross"),
             (["--tower", "dot"], "--tower dot with --collective flat: a tower's module works where"),
             (["--tower", "dot", "--collective", "hierarchical", "--sharding", "mixed"], "use --sharding row, col or table"),
@@ -283,8 +285,8 @@ def tower_files():
             ([names[:13], names[13:25]], "wrong.json: feature 'C26' is in no tower: name every feature once"),
             ([names[:14], names[13:]], "wrong.json: feature 'C14' is in tower 0 and again in tower 1: name it once"),
             ([names[:9], names[9:18], names[18:]], "wrong.json: 3 towers do not divide 2 hosts"),
-            ([names, []], "tower 1 of 2 has no feature"),
-            ([names[:13], 7], "tower 1 is 7: give the names of its features")]:
+            ([names, []], "wrong.json: tower 1 of 2 has no feature"),
+            ([names[:13], 7], "wrong.json: tower 1 is 7: give the names of its features")]:
         write("wrong.json", json.dumps({"towers": towers}))
         error = run(*common, "--towers", "wrong.json", status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
