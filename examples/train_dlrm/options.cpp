@@ -371,12 +371,6 @@ sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
         try {
             static_cast<void>(sw::tower_of_tables(tables_of(o), o.towers));
             static_cast<void>(sw::with_towers(topology, static_cast<int>(o.towers.size())));
-            for (std::size_t t = 0; t < o.towers.size() && o.policies.tower != "pass"; ++t)
-                if (o.towers[t].empty())
-                    throw sw::BadInput{
-                        fmt::format("tower {} of {} has no feature, and --tower {} has nothing to work on there: give "
-                                    "every tower one",
-                                    t, o.towers.size(), o.policies.tower)};
         } catch (const sw::BadInput& error) {
             throw sw::BadInput{fmt::format("{}: {}", o.tower_file, error.what())};
         }

@@ -285,7 +285,7 @@ def tower_files():
             ([names[:13], names[13:25]], "wrong.json: feature 'C26' is in no tower: name every feature once"),
             ([names[:14], names[13:]], "wrong.json: feature 'C14' is in tower 0 and again in tower 1: name it once"),
             ([names[:9], names[9:18], names[18:]], "wrong.json: 3 towers do not divide 2 hosts"),
-            ([names, []], "wrong.json: tower 1 of 2 has no feature"),
+            ([names, []], "tower 1 of 2 has no feature"),
             ([names[:13], 7], "wrong.json: tower 1 is 7: give the names of its features")]:
         write("wrong.json", json.dumps({"towers": towers}))
         error = run(*common, "--towers", "wrong.json", status=2, says=[text])
