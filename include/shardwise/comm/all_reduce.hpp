@@ -40,7 +40,11 @@ class BasicTreeAllReduce {
     /// \param topology  the communicator's, with the towers that G sees: LayerBase::topology()
     BasicTreeAllReduce(CommunicatorRef comm, const Topology& topology,
                        std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
-        : comm_{comm}, topology_{topology}, buffers_{memory}, sum_{memory} {}
+        : comm_{comm},
+          on_host_{OnHost::of(topology)},
+          over_hosts_{OverHosts::of(topology)},
+          buffers_{memory},
+          sum_{memory} {}
     BasicTreeAllReduce(const BasicTreeAllReduce&) = delete;
     BasicTreeAllReduce& operator=(const BasicTreeAllReduce&) = delete;
     ~BasicTreeAllReduce() {
@@ -54,28 +58,28 @@ class BasicTreeAllReduce {
     /// `values` must stay where they are, unchanged, until `finish`.
     void start(std::span<T> values) {
         values_ = values;
-        host_part_ = part(Part{0, static_cast<std::int64_t>(values.size())}, OnHost::index(topology_, comm_.rank()),
-                          OnHost::size(topology_));
-        post<OnHost>("all_reduce: scatter inside hosts", Part{0, static_cast<std::int64_t>(values.size())},
-                     values_.data(), true);
+        host_part_ =
+            part(Part{0, static_cast<std::int64_t>(values.size())}, on_host_.index(comm_.rank()), on_host_.size);
+        post(on_host_, "all_reduce: scatter inside hosts", Part{0, static_cast<std::int64_t>(values.size())},
+             values_.data(), true);
         started_ = true;
     }
     void finish() {
         wait();
-        fold<OnHost>(host_part_, values_.data());
-        const Part mine = part(host_part_, OverHosts::index(topology_, comm_.rank()), OverHosts::size(topology_));
+        fold(on_host_, host_part_, values_.data());
+        const Part mine = part(host_part_, over_hosts_.index(comm_.rank()), over_hosts_.size);
         std::copy_n(sum_.data(), host_part_.count, values_.data() + host_part_.first);
-        post<OverHosts>("all_reduce: scatter across hosts", host_part_, values_.data(), true);
+        post(over_hosts_, "all_reduce: scatter across hosts", host_part_, values_.data(), true);
         wait();
-        fold<OverHosts>(mine, values_.data());
+        fold(over_hosts_, mine, values_.data());
         std::copy_n(sum_.data(), mine.count, values_.data() + mine.first);
-        post<OverHosts>("all_reduce: gather across hosts", host_part_, values_.data(), false);
+        post(over_hosts_, "all_reduce: gather across hosts", host_part_, values_.data(), false);
         wait();
-        take<OverHosts>(host_part_, values_.data());
-        post<OnHost>("all_reduce: gather inside hosts", Part{0, static_cast<std::int64_t>(values_.size())},
-                     values_.data(), false);
+        take(over_hosts_, host_part_, values_.data());
+        post(on_host_, "all_reduce: gather inside hosts", Part{0, static_cast<std::int64_t>(values_.size())},
+             values_.data(), false);
         wait();
-        take<OnHost>(Part{0, static_cast<std::int64_t>(values_.size())}, values_.data());
+        take(on_host_, Part{0, static_cast<std::int64_t>(values_.size())}, values_.data());
     }
 
   private:
@@ -91,20 +95,18 @@ class BasicTreeAllReduce {
         return {whole.first + first, whole.count * (index + 1) / members - first};
     }
 
-    /// Scatter: to each member of H its share of `whole`; gather: my share to all.
-    template <class H>
-    void post(const char* step, Part whole, const T* values, bool scatter) {
-        const Topology& t = topology_;
-        const int me = H::index(t, comm_.rank());
+    /// Scatter: to each member of the group its share of `whole`; gather: my share to all.
+    void post(const Members& group, const char* step, Part whole, const T* values, bool scatter) {
+        const int me = group.index(comm_.rank());
         buffers_.out.clear();
         buffers_.in.clear();
         for (int peer = 0; peer < comm_.size(); ++peer)
             static_cast<void>(buffers_.of(peer));
-        for (int index = 0; index < H::size(t); ++index) {
+        for (int index = 0; index < group.size; ++index) {
             if (index == me) continue;
-            const int peer = H::member(t, comm_.rank(), index);
-            const Part theirs = part(whole, index, H::size(t));
-            const Part mine = part(whole, me, H::size(t));
+            const int peer = group.member(comm_.rank(), index);
+            const Part theirs = part(whole, index, group.size);
+            const Part mine = part(whole, me, group.size);
             const Part send = scatter ? theirs : mine;
             const Part receive = scatter ? mine : theirs;
             const std::span<const T> out{values + send.first, static_cast<std::size_t>(send.count)};
@@ -122,24 +124,20 @@ class BasicTreeAllReduce {
         started_ = false;
     }
     /// sum_ = the members' values of `mine`, in their order, from +0.0.
-    template <class H>
-    void fold(Part mine, const T* values) {
-        const Topology& t = topology_;
+    void fold(const Members& group, Part mine, const T* values) {
         std::span<T> sum = sum_.assign_zero(static_cast<std::size_t>(mine.count));
-        for (int index = 0; index < H::size(t); ++index) {
-            const int peer = H::member(t, comm_.rank(), index);
+        for (int index = 0; index < group.size; ++index) {
+            const int peer = group.member(comm_.rank(), index);
             const T* __restrict term =
                 peer == comm_.rank() ? values + mine.first : reinterpret_cast<const T*>(buffers_.of(peer).data());
             for (std::size_t i = 0; i < sum.size(); ++i)
                 sum[i] += term[i];
         }
     }
-    template <class H>
-    void take(Part whole, T* values) {
-        const Topology& t = topology_;
-        for (int index = 0; index < H::size(t); ++index) {
-            const int peer = H::member(t, comm_.rank(), index);
-            const Part theirs = part(whole, index, H::size(t));
+    void take(const Members& group, Part whole, T* values) {
+        for (int index = 0; index < group.size; ++index) {
+            const int peer = group.member(comm_.rank(), index);
+            const Part theirs = part(whole, index, group.size);
             if (peer != comm_.rank() && theirs.count != 0)
                 std::memcpy(values + theirs.first, buffers_.of(peer).data(),
                             static_cast<std::size_t>(theirs.count) * sizeof(T));
@@ -147,7 +145,8 @@ class BasicTreeAllReduce {
     }
 
     CommunicatorRef comm_;
-    Topology topology_;
+    Members on_host_;
+    Members over_hosts_;
     CollectiveBuffers buffers_;
     Buffer<T> sum_;
     std::span<T> values_;
@@ -163,7 +162,8 @@ using TreeAllReduce = BasicTreeAllReduce<float>;
 template <class T, Group G, class Elements>
 [[nodiscard]] TrafficMatrix predict_group_all_reduce(const Topology& topology, Elements elements_of) {
     TrafficMatrix moved{topology};
-    const Topology inside = G::inside(topology);
+    const Members group = G::of(topology);
+    const Topology inside = shardwise::inside(topology, group);
     const auto first = [](std::int64_t count, int index, int members) { return count * index / members; };
     const auto send = [&](int from, int to, std::int64_t count) {
         moved.at(from, to) += {.payload = count * static_cast<std::int64_t>(sizeof(T)), .control = 0, .messages = 1};
@@ -172,12 +172,12 @@ template <class T, Group G, class Elements>
     const int locals = inside.ranks_per_host;
     for (int from = 0; from < topology.ranks(); ++from) {
         const std::int64_t elements = elements_of(from);
-        const int mine = inside.local_of(G::index(topology, from));
-        const int my_host = inside.host_of(G::index(topology, from));
+        const int mine = inside.local_of(group.index(from));
+        const int my_host = inside.host_of(group.index(from));
         for (int to = 0; to < topology.ranks(); ++to) {
-            if (to == from || G::member(topology, to, 0) != G::member(topology, from, 0)) continue;
-            const int theirs = inside.local_of(G::index(topology, to));
-            const int their_host = inside.host_of(G::index(topology, to));
+            if (to == from || !group.together(to, from)) continue;
+            const int theirs = inside.local_of(group.index(to));
+            const int their_host = inside.host_of(group.index(to));
             if (their_host == my_host) {  // their share out, and mine back
                 send(from, to, first(elements, theirs + 1, locals) - first(elements, theirs, locals));
                 send(from, to, first(elements, mine + 1, locals) - first(elements, mine, locals));

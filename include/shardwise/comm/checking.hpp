@@ -65,6 +65,7 @@ class CheckingCommunicator {
     void wait(Ticket ticket) { below_->wait(ticket); }
     void abandon(Ticket ticket) noexcept { below_->abandon(ticket); }
     void fail(const std::string& reason) { below_->fail(reason); }
+    [[nodiscard]] int enroll() noexcept requires Enrolling<C> { return below_->enroll(); }
 
   private:
     static constexpr std::int64_t nothing = -2;  // beside InMessage::any_size

@@ -98,6 +98,14 @@ concept Failing = requires(C& comm, const std::string& reason) {
     { comm.fail(reason) } -> std::same_as<void>;
 };
 
+/// Counts those who use it, layers as a rule: `enroll()` is 0, 1, ... on every rank, when ranks make their layers in one
+/// order. Layers of one configuration are told apart by it. Optional.
+template <class C>
+concept Enrolling = requires(C& comm) {
+    { comm.enroll() }
+    noexcept->std::same_as<int>;
+};
+
 /// What the plans of the library run on.
 template <class C>
 concept Communicator = Ranked<C> && Exchanging<C> && Failing<C>;

@@ -30,6 +30,8 @@ class CommunicatorRef {
     void wait(Ticket ticket) { calls_->wait(object_, ticket); }
     void abandon(Ticket ticket) noexcept { calls_->abandon(object_, ticket); }
     void fail(const std::string& reason) { calls_->fail(object_, reason); }
+    /// The number of a new user of the communicator, a layer as a rule: 0, 1, ... on every rank, where it counts them.
+    [[nodiscard]] int enroll() noexcept { return calls_->enroll(object_); }
 
   private:
     struct Calls {
@@ -38,6 +40,7 @@ class CommunicatorRef {
         void (*wait)(void*, Ticket);
         void (*abandon)(void*, Ticket) noexcept;
         void (*fail)(void*, const std::string&);
+        int (*enroll)(void*) noexcept;
     };
     template <class C>
     static constexpr Calls calls_of{
@@ -47,6 +50,14 @@ class CommunicatorRef {
         .wait = [](void* c, Ticket ticket) { static_cast<C*>(c)->wait(ticket); },
         .abandon = [](void* c, Ticket ticket) noexcept { static_cast<C*>(c)->abandon(ticket); },
         .fail = [](void* c, const std::string& reason) { static_cast<C*>(c)->fail(reason); },
+        .enroll = [](void* c) noexcept -> int {
+            if constexpr (Enrolling<C>) {
+                return static_cast<C*>(c)->enroll();
+            } else {
+                static_cast<void>(c);
+                return 0;
+            }
+        },
     };
 
     void* object_;

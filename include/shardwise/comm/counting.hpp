@@ -35,6 +35,7 @@ class CountingCommunicator {
     void wait(Ticket ticket) { below_->wait(ticket); }
     void abandon(Ticket ticket) noexcept { below_->abandon(ticket); }
     void fail(const std::string& reason) { below_->fail(reason); }
+    [[nodiscard]] int enroll() noexcept requires Enrolling<C> { return below_->enroll(); }
 
     /// What this rank has sent so far; only its own row is filled.
     [[nodiscard]] const TrafficMatrix& sent() const noexcept { return sent_; }

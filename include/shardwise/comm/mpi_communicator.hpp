@@ -61,6 +61,7 @@ class MpiCommunicator {
     }
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int enroll() noexcept { return enrolled_++; }
     [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
     /// Number of flushes that are posted and not yet known to be complete.
@@ -253,6 +254,7 @@ class MpiCommunicator {
     std::chrono::milliseconds deadline_;
     detail::MpiHandle comm_;
     int rank_;
+    int enrolled_ = 0;
     Topology topology_;
     detail::MpiMessages messages_;
     std::vector<Flush> flushes_;

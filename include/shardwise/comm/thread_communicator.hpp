@@ -36,6 +36,7 @@ class ThreadCommunicator {
     ThreadCommunicator& operator=(const ThreadCommunicator&) = delete;
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int enroll() noexcept { return enrolled_++; }
     [[nodiscard]] int size() const noexcept { return topology().ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return state_->options.topology; }
 
@@ -264,6 +265,7 @@ class ThreadCommunicator {
 
     detail::ThreadWorldState* state_;
     int rank_;
+    int enrolled_ = 0;
     std::vector<Operation> operations_;
     std::vector<std::pair<Buffer<std::byte>*, std::span<const std::byte>>> copies_;
 };

@@ -79,4 +79,30 @@ struct Bf16 {
 
 static_assert(WireCodec<Fp32> && WireCodec<Bf16>);
 
+/// A WireCodec, its type forgotten.
+struct Codec {
+    std::string name;
+    std::int64_t bytes = 4;  ///< an element
+    bool exact = true;
+    void (*encode)(const float* from, std::byte* to, std::int64_t count) = nullptr;
+    void (*decode)(const std::byte* from, float* to, std::int64_t count) = nullptr;
+    void (*round)(float* values, std::int64_t count) = nullptr;
+};
+template <WireCodec W>
+[[nodiscard]] Codec codec_of() {
+    return {.name = W::name,
+            .bytes = static_cast<std::int64_t>(W::bytes),
+            .exact = W::exact,
+            .encode = [](const float* from, std::byte* to, std::int64_t count) { W::encode(from, to, count); },
+            .decode = [](const std::byte* from, float* to, std::int64_t count) { W::decode(from, to, count); },
+            .round = [](float* values, std::int64_t count) { W::round(values, count); }};
+}
+
+/// The codecs of a layer.
+struct Wires {
+    static constexpr const char* state_name = "Wires";
+    Codec forward;
+    Codec backward;
+};
+
 }  // namespace shardwise::inline SHARDWISE_ABI

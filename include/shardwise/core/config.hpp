@@ -30,6 +30,14 @@
 #define SHARDWISE_ASSERT(condition) static_cast<void>(0)
 #endif
 
+/// Before the definition of whatever is no template: in headers alone an inline function. Where SHARDWISE_COMPILED is
+/// defined, headers only declare, and one unit of the program, or a library, holds the bodies (see source.hpp).
+#if defined(SHARDWISE_COMPILED)
+#define SHARDWISE_INLINE
+#else
+#define SHARDWISE_INLINE inline
+#endif
+
 #if defined(__CUDACC__)
 #define SHARDWISE_HOST_DEVICE __host__ __device__
 #else

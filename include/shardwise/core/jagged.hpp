@@ -50,12 +50,11 @@ struct JaggedView {
     /// Checks that the parts fit together (sizes; lengths not negative; offsets from 0, not backwards, to the end).
     /// Not collective. \throws BadInput naming the feature, the sample and the value
     void validate() const {
-        const auto name = [&](std::int64_t bag) {
-            const std::int64_t feature = bag / samples;
-            return "feature " +
-                   (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'") +
-                   ", sample " + std::to_string(bag % samples);
-        };
+        check_sizes();
+        check_bags();
+    }
+    /// The part of it that reads no bag.
+    void check_sizes() const {
         constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
         if (samples < 0 || features < 0) throw BadInput{"a batch with a negative number of samples or features"};
         if (static_cast<std::int64_t>(values.size()) > most || (features > 0 && samples > most / features))
@@ -73,6 +72,18 @@ struct JaggedView {
         if (!offsets.empty() && offsets.size() != bag_count + 1)
             throw BadInput{"a batch of " + std::to_string(bag_count) + " bags with " + std::to_string(offsets.size()) +
                            " offsets: give one more than there are bags"};
+        if (!weights.empty() && weights.size() != values.size())
+            throw BadInput{std::to_string(values.size()) + " ids with " + std::to_string(weights.size()) +
+                           " weights: give one weight an id, or none"};
+    }
+    /// The other part: one pass over lengths or offsets.
+    void check_bags() const {
+        const auto name = [&](std::int64_t bag) {
+            const std::int64_t feature = bag / samples;
+            return "feature " +
+                   (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'") +
+                   ", sample " + std::to_string(bag % samples);
+        };
         std::int64_t total = single() ? bags() : 0;
         if (!offsets.empty() && offsets[0] != 0)
             throw BadInput{"offsets start at " + std::to_string(offsets[0]) + ": they start at 0"};
@@ -96,9 +107,6 @@ struct JaggedView {
         if (total != static_cast<std::int64_t>(values.size()))
             throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +
                            std::to_string(values.size()) + " values"};
-        if (!weights.empty() && weights.size() != values.size())
-            throw BadInput{std::to_string(values.size()) + " ids with " + std::to_string(weights.size()) +
-                           " weights: give one weight an id, or none"};
     }
 };
 

@@ -15,10 +15,12 @@
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/source_location.hpp"
-#include "shardwise/embedding/layer_base.hpp"
-#include "shardwise/embedding/layer_blueprint.hpp"
-#include "shardwise/embedding/layer_traits.hpp"
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/layer_policies.hpp"
+#include "shardwise/embedding/compose/layer_traits.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/embedding/layer/blueprint.hpp"
+#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/plan/check.hpp"
 
 /// \file
 /// Embedding tables over all ranks of a communicator: the type that users compose.
@@ -29,9 +31,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 ///
 /// `forward` looks up a batch, `backward` routes the gradient to the rows and applies the fused update. Every member
 /// that takes a batch or a gradient is collective: all ranks call it in the same order, with batches of any size, also
-/// empty. One instance a rank; not thread safe. \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat),
-/// Optimizer<> (RowwiseAdagrad<>), Pooling<> (Sum),
-///                   Order<> (Tree), Wire<> (Fp32), Tower<> (PassThrough), Device<> (Host), Element<> (float)
+/// empty. One instance a rank; not thread safe.
+/// \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat), Optimizer<> (RowwiseAdagrad<>), Pooling<>
+///                   (Sum), Order<> (Tree), Wire<> (Fp32), Tower<> (PassThrough), Device<> (Host), Element<> (float)
 template <class... Policies>
 class EmbeddingLayer final : public LayerBase {
   public:
@@ -39,12 +41,16 @@ class EmbeddingLayer final : public LayerBase {
     using rule_type = typename policies::rule;
     using module_config = typename policies::module::Config;
     using plan = PlanOf<policies>;
-    static constexpr bool pooled = policies::pooling::pooled;
+    static constexpr bool pooled =
+        std::is_same_v<typename policies::pooling, Sum> || std::is_same_v<typename policies::pooling, Mean>;
+    static constexpr bool sequences = std::is_same_v<typename policies::pooling, None>;
     static_assert(std::is_same_v<FormAfter<Bags, plan>, Outputs>, "the plan of a layer leads from bags to outputs");
 
     /// Pooled: (samples, sum of the features' dims; with a module, of the towers' results). Sequences: (ids, dim) a
-    /// feature.
-    using Output = std::conditional_t<pooled, MatrixView<const float>, std::span<const MatrixView<const float>>>;
+    /// feature. ByTable: both.
+    using Output =
+        std::conditional_t<pooled, MatrixView<const float>,
+                           std::conditional_t<sequences, std::span<const MatrixView<const float>>, LayerVectors>>;
     using Gradient = Output;
 
     /// Places and initialises the tables. Not collective; every rank gives the same arguments (the first flight
@@ -65,8 +71,8 @@ class EmbeddingLayer final : public LayerBase {
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this
     /// rank relays: sum them over the tower (BasicTreeAllReduce<T, OneTower>), then let an optimizer learn.
-    [[nodiscard]] auto& module() noexcept requires policies::has_module {
-        return *static_cast<typename policies::module*>(LayerBase::towers().module.get());
+    [[nodiscard]] auto& module() requires policies::has_module {
+        return LayerBase::module<typename policies::module>();
     }
 
     /// The result of a flight's lookup; see LayerBase::forward. Collective.
@@ -74,8 +80,10 @@ class EmbeddingLayer final : public LayerBase {
         const LayerVectors vectors = LayerBase::forward(flight, where);
         if constexpr (pooled) {
             return vectors.pooled;
-        } else {
+        } else if constexpr (sequences) {
             return vectors.sequences;
+        } else {
+            return vectors;
         }
     }
     /// Learns from a flight and ends it; see LayerBase::backward. Collective.
@@ -83,8 +91,10 @@ class EmbeddingLayer final : public LayerBase {
         LayerVectors vectors;
         if constexpr (pooled) {
             vectors.pooled = gradient;
-        } else {
+        } else if constexpr (sequences) {
             vectors.sequences = gradient;
+        } else {
+            vectors = gradient;
         }
         LayerBase::backward(std::move(flight), vectors, where);
     }

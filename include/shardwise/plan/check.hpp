@@ -23,6 +23,8 @@ struct Misfit {};
 
 template <class S, class Form>
 using OutOf = typename S::template Out<Form>;
+template <class Merge, class... Forms>
+using OutOfMerge = typename Merge::template Out<Forms...>;
 
 /// `Next` follows `Previous` on lanes of form `Form`. Where it cannot, this is the one error.
 template <class Previous, class Next, class Form>
@@ -37,6 +39,17 @@ struct StepFollows {
 template <class Previous, class Next>
 struct StepFollows<Previous, Next, Misfit> {
     using type = Misfit;
+};
+
+/// `Merge` takes the forms in which the plans before it end.
+template <class Merge, class... Forms>
+struct MergeFollows {
+    static constexpr bool misfit = (std::is_same_v<Forms, Misfit> || ...);
+    static constexpr bool fits = boost::mp11::mp_valid<OutOfMerge, Merge, Forms...>::value;
+    using type = std::conditional_t<misfit, Misfit, boost::mp11::mp_eval_or<Misfit, OutOfMerge, Merge, Forms...>>;
+    static_assert(misfit || fits,
+                  "plans that run together end in lanes of forms that the merge behind them takes (see "
+                  "'MergeFollows<merge, forms of the lanes>' above)");
 };
 
 template <class Previous, class Form, class... Steps>
@@ -55,16 +68,11 @@ struct CheckPlan<Form, Plan<Steps...>> {
     using type = typename CheckSteps<Start, Form, Steps...>::type;
 };
 
-/// All branches start from one form and end in one form.
-template <class Previous, class Form, class First, class... Others, class... Rest>
-struct CheckSteps<Previous, Form, Together<First, Others...>, Rest...> {
-    using outs = boost::mp11::mp_list<typename CheckPlan<Form, First>::type, typename CheckPlan<Form, Others>::type...>;
-    using out = boost::mp11::mp_front<outs>;
-    static constexpr bool misfit = boost::mp11::mp_contains<outs, Misfit>::value;
-    static constexpr bool one_form = boost::mp11::mp_apply<boost::mp11::mp_same, outs>::value;
-    using type =
-        typename CheckSteps<Together<First, Others...>, std::conditional_t<one_form, out, Misfit>, Rest...>::type;
-    static_assert(misfit || one_form, "plans that run together end in lanes of one form");
+template <class Previous, class Form, class Fork, class Merge, class... Plans, class... Rest>
+struct CheckSteps<Previous, Form, Together<Fork, Merge, Plans...>, Rest...> {
+    using inside = typename StepFollows<Previous, Fork, Form>::type;
+    using out = typename MergeFollows<Merge, typename CheckPlan<inside, Plans>::type...>::type;
+    using type = typename CheckSteps<Merge, out, Rest...>::type;
 };
 
 }  // namespace detail

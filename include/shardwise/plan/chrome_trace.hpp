@@ -16,7 +16,6 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
-#include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/trace.hpp"
 
 /// \file
@@ -25,24 +24,10 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The bytes that each flush of a flight should send: (flight) -> one number a segment that has a flush, in their
-/// order.
-using PredictedFlushes = std::map<std::uint32_t, std::vector<std::int64_t>>;
-
-/// What rank `rank` sends in each flush, by a prediction of a whole program (see predict()).
-[[nodiscard]] inline std::vector<std::int64_t> flushes_of(const std::vector<SegmentCost>& costs, int rank) {
-    std::vector<std::int64_t> bytes;
-    for (const SegmentCost& cost : costs) {
-        const Traffic sent = cost.traffic.sent_by(rank);
-        bytes.push_back(sent.host.payload + sent.host.control + sent.cross_host.payload + sent.cross_host.control);
-    }
-    return bytes;
-}
-
 /// One rank's events, with commas between them: a process a host, a thread a rank, a complete event a span. A span that
 /// hands bytes to the communicator says how many, and how many were predicted where `predicted` knows. Not collective.
 [[nodiscard]] inline std::string chrome_events(const Topology& topology, int rank, const std::vector<Span>& spans,
-                                               const PredictedFlushes& predicted = {}) {
+                                               const PredictedRounds& predicted = {}) {
     using Json = nlohmann::ordered_json;
     static constexpr const char* kinds[] = {"compute", "pack", "wait"};
     const int host = topology.host_of(rank);
@@ -51,15 +36,15 @@ using PredictedFlushes = std::map<std::uint32_t, std::vector<std::int64_t>>;
     };
     std::string text = name("process_name", "host " + std::to_string(host)) + ",\n" +
                        name("thread_name", "rank " + std::to_string(rank));
-    std::map<std::uint32_t, std::size_t> flushes;  // (flight): how many it has had
+    std::map<std::uint32_t, std::size_t> rounds;  // (flight): how many it has had
     for (const Span& span : spans) {
         Json args{{"flight", span.flight}};
         if (span.kind == SpanKind::pack) {
             args["moved_bytes"] = span.bytes;
             const auto known = predicted.find(span.flight);
-            const std::size_t flush = flushes[span.flight]++;
-            if (known != predicted.end() && flush < known->second.size())
-                args["predicted_bytes"] = known->second[flush];
+            const std::size_t round = rounds[span.flight]++;
+            if (known != predicted.end() && round < known->second.size())
+                args["predicted_bytes"] = known->second[round];
         }
         const Json event{{"name", span.name},
                          {"cat", kinds[static_cast<std::size_t>(span.kind)]},
@@ -78,7 +63,7 @@ using PredictedFlushes = std::map<std::uint32_t, std::vector<std::int64_t>>;
 /// Tracers have no common clock: make them right after a barrier, and ranks are shown as far apart as that left them.
 /// \throws BadInput on every rank when the file cannot be written
 inline void write_chrome_trace(CommunicatorRef comm, const std::string& path, const Tracer& tracer,
-                               const PredictedFlushes& predicted = {}) {
+                               const PredictedRounds& predicted = {}) {
     const std::string mine = chrome_events(comm.topology(), comm.rank(), tracer.spans(), predicted);
     const auto all = gather_v<char>(comm, 0, mine);
     std::string wrong;

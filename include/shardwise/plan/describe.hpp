@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,92 +14,17 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-namespace detail {
-
-inline std::string describe_traffic(const TrafficMatrix& matrix) {
-    const Traffic sum = matrix.total();
-    const auto tier = [](const TierTraffic& t) {
-        return std::to_string(t.payload) + " + " + std::to_string(t.control);
-    };
-    return "host " + tier(sum.host) + " B, cross_host " + tier(sum.cross_host) + " B";
-}
-
-inline std::string branch_prefix(const Instruction& step, const std::vector<std::string>& branches) {
-    if (step.branch.empty()) return "";
-    const std::size_t index = step.branch.front();
-    return "[" + (index < branches.size() ? branches[index] : std::to_string(index)) + "] ";
-}
-
-}  // namespace detail
-
 /// One line a step, segment by segment, the derived backward plan after the plan; with `costs` (from predict, over the
-/// whole program) the bytes of each exchange, payload + control, summed over all ranks. `branches` names them.
-[[nodiscard]] inline std::string describe(const Program& program, const std::vector<std::string>& branches = {},
-                                          const std::vector<SegmentCost>& costs = {}) {
-    std::string text = "forward\n";
-    std::size_t next_cost = 0;
-    for (std::size_t s = 0; s < program.segments.size(); ++s) {
-        if (s == program.forward) text += "backward (derived)\n";
-        const Segment& segment = program.segments[s];
-        if (segment.local.empty() && segment.posts.empty()) continue;
-        text += "  segment " + std::to_string(s) + "\n";
-        for (const Instruction& step : segment.local)
-            text += "    " + detail::branch_prefix(step, branches) + step.name + "\n";
-        const SegmentCost* cost = nullptr;
-        if (next_cost < costs.size() && costs[next_cost].segment == s) cost = &costs[next_cost++];
-        for (std::size_t i = 0; i < segment.posts.size(); ++i) {
-            text += "    " + detail::branch_prefix(segment.posts[i], branches) + segment.posts[i].name;
-            if (cost != nullptr) text += "  ->  " + detail::describe_traffic(cost->steps[i]);
-            text += "\n";
-        }
-        if (cost != nullptr) {
-            const Traffic sum = cost->traffic.total();
-            text += "    = one flush: " + detail::describe_traffic(cost->traffic) + ", " +
-                    std::to_string(sum.host.messages + sum.cross_host.messages) + " messages\n";
-        }
-    }
-    return text;
-}
+/// whole program) the bytes of each exchange, payload + control, summed over all ranks. `branches` names the plans
+/// inside.
+[[nodiscard]] std::string describe(const Program& program, const std::vector<std::string>& branches = {},
+                                   const std::vector<SegmentCost>& costs = {});
 
-namespace detail {
-
-/// Mermaid reads labels as HTML.
-inline std::string escape_label(const std::string& text) {
-    std::string escaped;
-    for (const char c : text) {
-        if (c == '<') {
-            escaped += "&lt;";
-        } else if (c == '>') {
-            escaped += "&gt;";
-        } else {
-            escaped += c;
-        }
-    }
-    return escaped;
-}
-
-}  // namespace detail
-
-/// A Mermaid flow chart: a subgraph a segment, an arrow that is labelled where a flush leaves.
-[[nodiscard]] inline std::string describe_mermaid(const Program& program,
-                                                  const std::vector<std::string>& branches = {}) {
-    std::string text = "flowchart TD\n";
-    const auto node = [](std::size_t s) { return "s" + std::to_string(s); };
-    for (std::size_t s = 0; s < program.segments.size(); ++s) {
-        const Segment& segment = program.segments[s];
-        text += "    " + node(s) + "[\"" + (s < program.forward ? "forward " : "backward ") + std::to_string(s);
-        for (const Instruction& step : segment.local)
-            text += "<br/>" + detail::escape_label(detail::branch_prefix(step, branches) + step.name);
-        text += "\"]\n";
-        if (s + 1 == program.segments.size()) break;
-        std::string posts;
-        for (const Instruction& step : segment.posts) {
-            if (!posts.empty()) posts += ", ";
-            posts += detail::escape_label(detail::branch_prefix(step, branches) + step.name);
-        }
-        text += "    " + node(s) + " -->" + (posts.empty() ? "" : "|\"" + posts + "\"|") + " " + node(s + 1) + "\n";
-    }
-    return text;
-}
+/// A Mermaid flow chart: a subgraph a segment, an arrow that is labelled where a round leaves.
+[[nodiscard]] std::string describe_mermaid(const Program& program, const std::vector<std::string>& branches = {});
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/plan/describe.ipp"
+#endif

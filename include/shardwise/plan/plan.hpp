@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include <boost/mp11.hpp>
@@ -17,12 +18,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// - `static std::string name()`,
 /// - `template <class Form> using Out`: the form of the lanes after it, none where it does not fit,
 /// - `Adjoint`: a Plan, empty for steps that move only ids,
-/// - `Uses`: an mp_list of the steps whose tapes it sees (itself among them when it keeps one), and `Tape` when it
-/// does,
-/// - `reads_state`: true when it reads what an update of another flight may change,
-/// - either `run(Env&, View&)`, or the members of an exchange (see instruction.hpp),
-/// - `shape(Cost&, ...)` for the cost reader, and `memory(const Cost&, rank, MemoryTally&)` when it keeps buffers: what
-///   each of them needs, in a fixed order; called before `shape`.
+/// - `Uses`: an mp_list of the steps whose tapes it sees (itself among them when it keeps one, a `Tape`),
+/// - `Sees`, where it has any: an mp_list of the states that it reads or writes (see view.hpp),
+/// - a local step has `run(StepEnv&, View&)`; it may name a group as `In`;
+/// - an exchange has the group that it `Crosses` and `begin(StepEnv&, View&)`, which returns an Exchange (see
+/// step.hpp),
+/// - `shape(const CostEnv&, Cost&, ...)` for the cost reader, and `memory(const CostEnv&, const Cost&, rank,
+///   MemoryTally&)` when it keeps buffers: what each of them needs, in a fixed order; called before `shape`.
+///
+/// Where many steps have one body, they name it as their `Family`, whose code is compiled once (see step.hpp).
 template <class... Steps>
 struct Plan {};
 
@@ -46,39 +50,45 @@ using Adjoint = typename detail::AdjointOf<P>::type;
 template <class... Plans>
 using Splice = boost::mp11::mp_append<Plan<>, Plans...>;
 
-/// A step that runs plans side by side, each on lanes of its own; their flushes leave together, one message a peer.
-/// At most one in a plan.
-template <class... Branches>
+/// Plans side by side, each on lanes and tapes of its own, between two junctions: `Fork` hands each of them its part of
+/// what the plan around works on, `Merge` brings together what they made. Their rounds leave together, one message a
+/// rank. May stand in a plan several times, and in a plan inside.
+///
+/// A junction is a local step whose view shows the lanes around as `lanes()` and those of the i-th plan as `branch(i)`.
+/// Of a fork, `Out<Form>` is the form that each plan starts with; of a merge, `Out<Forms...>` the form behind it, given
+/// those in which the plans end. `Adjoint` is a junction: backward, a merge's forks and a fork's merges. Its cost is
+/// `shape(const CostEnv&, Cost& around, std::span<Cost* const> branches)`.
+template <class Fork, class Merge, class... Plans>
 struct Together {
-    using Adjoint = Plan<Together<shardwise::Adjoint<Branches>...>>;
-    static std::string name() { return "Together"; }
+    using Adjoint = Plan<Together<typename Merge::Adjoint, typename Fork::Adjoint, shardwise::Adjoint<Plans>...>>;
 };
 
 namespace detail {
 
 template <class S>
-struct BranchesOf {
+inline constexpr bool is_together = false;
+template <class Fork, class Merge, class... Plans>
+inline constexpr bool is_together<Together<Fork, Merge, Plans...>> = true;
+
+template <class S>
+struct PlansOf {
     using type = boost::mp11::mp_list<>;
 };
-template <class... Branches>
-struct BranchesOf<Together<Branches...>> {
-    using type = boost::mp11::mp_list<Branches...>;
+template <class Fork, class Merge, class... Plans>
+struct PlansOf<Together<Fork, Merge, Plans...>> {
+    using type = boost::mp11::mp_list<Plans...>;
 };
 template <class P>
-struct BranchesOfPlan;
+struct BranchesOf;
 template <class... Steps>
-struct BranchesOfPlan<Plan<Steps...>> {
-    using type = boost::mp11::mp_append<boost::mp11::mp_list<>, typename BranchesOf<Steps>::type...>;
+struct BranchesOf<Plan<Steps...>> {
+    using type = boost::mp11::mp_append<boost::mp11::mp_list<>, typename PlansOf<Steps>::type...>;
 };
-template <class S>
-inline constexpr bool is_together = false;
-template <class... Branches>
-inline constexpr bool is_together<Together<Branches...>> = true;
 
 }  // namespace detail
 
-/// The plans that run side by side in P: an mp_list, empty without Together.
+/// The plans inside P, those of its first Together first: an mp_list. Their numbers in it are their branches'.
 template <class P>
-using Branches = typename detail::BranchesOfPlan<P>::type;
+using Branches = typename detail::BranchesOf<P>::type;
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -2,29 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <span>
+#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
-#include "shardwise/core/error.hpp"
-#include "shardwise/plan/instruction.hpp"
 #include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/step.hpp"
+#include "shardwise/topology/members.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
 /// A plan and its adjoint, flattened once into the list of segments that every reader walks.
 ///
-/// A segment is a run of local steps that ends with the posts of at most one flush. It ends at a post, and a step that
-/// reads state never stands in the first one: the first segment of the next flight may run before this flight's update.
+/// A segment is a run of local steps that ends with the posts of at most one round. It ends at a post, and a step that
+/// sees trained state never stands in the first one: the first segment of the next flight may run before this flight's
+/// update.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -37,10 +37,38 @@ struct Envelope {
     std::uint64_t bytes = 0;   ///< of the whole message
 };
 
-/// Local steps, then the posts of one flush.
+/// Which plan inside a plan a step stands in: the plan's number among the Branches of the one around, outermost first.
+using BranchPath = std::vector<std::size_t>;
+
+/// One step of a flattened plan.
+struct Instruction {
+    std::string name;
+    BranchPath branch = {};              ///< empty on the plan itself
+    std::vector<BranchPath> plans = {};  ///< a junction's
+    const StepCalls* calls = nullptr;
+    const StepCode* code = nullptr;
+    std::size_t first_part = 0;  ///< of its view, among the parts of a frame
+
+    /// How many parts its view has.
+    [[nodiscard]] std::size_t parts() const noexcept {
+        return 1 + calls->tapes.size() + calls->states.size() + plans.size();
+    }
+    /// Whom it crosses or names, on a topology.
+    [[nodiscard]] Members group(const Topology& t) const {
+        return calls->group == nullptr ? Members{} : calls->group(t);
+    }
+    [[nodiscard]] Members under(const Topology& t) const {
+        return calls->under == nullptr ? Members{} : calls->under(t);
+    }
+};
+
+/// Local steps, then the posts of one round.
 struct Segment {
     std::vector<Instruction> local;
     std::vector<Instruction> posts;
+
+    /// True when ranks `a` and `b` exchange a message in this segment's round.
+    [[nodiscard]] bool exchanges(const Topology& topology, int a, int b) const;
 };
 
 /// The segments of a plan and of its adjoint, one list.
@@ -49,142 +77,94 @@ struct Program {
     std::size_t forward = 0;  ///< how many of them are the plan's own
     std::size_t parts = 0;    ///< of the views of all steps
     Digest digest;            ///< of its steps; its owner adds what else all ranks must agree on
-
-    /// True when rank `me` and `peer` exchange a message in the flush of `segment`.
-    [[nodiscard]] static bool exchanges(const Segment& segment, const Topology& topology, int me, int peer) {
-        if (me == peer) return false;
-        for (const Instruction& post : segment.posts)
-            if (post.calls->exchange->exchanges(topology, me, peer)) return true;
-        return false;
-    }
 };
+
+/// A plan as a list of values: a step, or junctions and the lines between them.
+struct LineEntry {
+    const StepCalls* step = nullptr;                         ///< of a Together: its fork
+    const StepCalls* merge = nullptr;                        ///< of a Together; null: a step
+    std::span<const std::span<const LineEntry>> plans = {};  ///< of a Together
+};
+using Line = std::span<const LineEntry>;
+
+/// Flattens a plan and its adjoint, given as lines; backward, the Togethers of a line come in the opposite order.
+/// \param rename  what a step is called, given its name; empty: by that. For lines that serve several compositions
+[[nodiscard]] Program make_program(Line plan, Line adjoint,
+                                   const std::function<std::string(const std::string&)>& rename = {});
 
 namespace detail {
 
-/// A plan as a list of values: a step, or the lines of a Together.
-struct LineEntry {
-    const StepCalls* calls;                                ///< null: a Together
-    std::span<const std::span<const LineEntry>> branches;  ///< of a Together
-};
-
 template <class Domain, class P>
-struct Line;
+struct LineOf;
 template <class Domain, class S>
 struct EntryOf {
-    static constexpr LineEntry value{.calls = &step_calls_of<Domain, S>, .branches = {}};
+    static constexpr LineEntry value{.step = &step_calls_of<Domain, S>, .merge = nullptr, .plans = {}};
 };
-template <class Domain, class... B>
-struct EntryOf<Domain, Together<B...>> {
-    static constexpr std::span<const LineEntry> lines[] = {Line<Domain, B>::entries()...};
-    static constexpr LineEntry value{.calls = nullptr, .branches = lines};
+template <class Domain, class Fork, class Merge, class... P>
+struct EntryOf<Domain, Together<Fork, Merge, P...>> {
+    static constexpr Line lines[sizeof...(P) + 1] = {LineOf<Domain, P>::entries()..., {}};
+    static constexpr LineEntry value{
+        .step = &step_calls_of<Domain, Fork>, .merge = &step_calls_of<Domain, Merge>, .plans = {lines, sizeof...(P)}};
 };
 template <class Domain, class... S>
-struct Line<Domain, Plan<S...>> {
-    static constexpr std::size_t count = sizeof...(S);
-    static constexpr LineEntry all[count + 1] = {EntryOf<Domain, S>::value..., {.calls = nullptr, .branches = {}}};
-    static constexpr std::span<const LineEntry> entries() { return {all, count}; }
+struct LineOf<Domain, Plan<S...>> {
+    static constexpr LineEntry all[sizeof...(S) + 1] = {EntryOf<Domain, S>::value..., {}};
+    static constexpr Line entries() { return {all, sizeof...(S)}; }
 };
 
-/// The steps of P that keep a tape; those of branches are in lines of their own.
+/// The steps and junctions of P that keep a tape; those of the plans inside have tapes of their own.
 template <class S>
-concept HasTape = requires {
-    typename S::Tape;
+struct StepsOf {
+    using type = boost::mp11::mp_list<S>;
+};
+template <class Fork, class Merge, class... P>
+struct StepsOf<Together<Fork, Merge, P...>> {
+    using type = boost::mp11::mp_list<Fork, Merge>;
+};
+template <class P>
+struct AllSteps;
+template <class... S>
+struct AllSteps<Plan<S...>> {
+    using type = boost::mp11::mp_append<boost::mp11::mp_list<>, typename StepsOf<S>::type...>;
 };
 template <class S>
 using HasTapeQ = std::bool_constant<HasTape<S>>;
-template <class S>
-using IsTogether = std::bool_constant<is_together<S>>;
 template <class P>
 using TapeSteps =
-    boost::mp11::mp_copy_if<boost::mp11::mp_rename<boost::mp11::mp_append<P, Adjoint<P>>, boost::mp11::mp_list>,
+    boost::mp11::mp_copy_if<boost::mp11::mp_append<typename AllSteps<P>::type, typename AllSteps<Adjoint<P>>::type>,
                             HasTapeQ>;
 
-/// Appends the steps of a line to `segments`, whose last one is open.
-inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, std::span<const LineEntry> line);
-
-inline void flatten_together(std::vector<Segment>& segments, const BranchPath& branch,
-                             std::span<const std::span<const LineEntry>> branches) {
-    std::vector<std::vector<Segment>> parts;
-    std::size_t longest = 0;
-    for (std::size_t i = 0; i < branches.size(); ++i) {
-        BranchPath inner = branch;
-        inner.push_back(i);
-        flatten(parts.emplace_back(1), inner, branches[i]);
-        longest = std::max(longest, parts.back().size());
-    }
-    for (std::size_t i = 0; i < longest; ++i) {
-        if (i != 0) segments.emplace_back();
-        for (auto& part : parts) {
-            if (i >= part.size()) continue;
-            auto& local = segments.back().local;
-            local.insert(local.end(), part[i].local.begin(), part[i].local.end());
-            auto& posts = segments.back().posts;
-            posts.insert(posts.end(), part[i].posts.begin(), part[i].posts.end());
-        }
-    }
-}
-
-inline void flatten(std::vector<Segment>& segments, const BranchPath& branch, std::span<const LineEntry> line) {
-    for (const LineEntry& entry : line) {
-        if (entry.calls == nullptr) {
-            flatten_together(segments, branch, entry.branches);
-            continue;
-        }
-        Instruction instruction{.name = entry.calls->name(), .branch = branch, .calls = entry.calls, .first_part = 0};
-        if (entry.calls->reads_state && segments.size() == 1) segments.emplace_back();
-        if (entry.calls->exchange != nullptr) {
-            segments.back().posts.push_back(std::move(instruction));
-            segments.emplace_back();
-        } else {
-            segments.back().local.push_back(std::move(instruction));
-        }
-    }
-}
-
-inline Program make_program(std::span<const LineEntry> plan, std::span<const LineEntry> adjoint) {
-    Program program;
-    for (const auto& line : {plan, adjoint}) {
-        std::vector<Segment> segments(1);
-        flatten(segments, {}, line);
-        program.forward = program.segments.size();  // ends as the number of the plan's own
-        for (Segment& segment : segments)
-            program.segments.push_back(std::move(segment));
-    }
-    SHARDWISE_ASSERT(program.segments.size() <= std::numeric_limits<decltype(Envelope::segment)>::max());
-    for (Segment& segment : program.segments) {
-        for (std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {
-            for (Instruction& step : *steps) {
-                step.first_part = program.parts;
-                program.parts += 1 + step.calls->tapes.size();
-                program.digest.add(step.name);
-            }
-        }
-        program.digest.add(static_cast<std::int64_t>(segment.posts.size()));
-    }
-    return program;
-}
-
-/// For P and the plans of its branches.
+/// For P and the plans inside it.
 template <class P>
 constexpr void check_tapes() {
-    static_assert(boost::mp11::mp_count_if<boost::mp11::mp_rename<P, boost::mp11::mp_list>, IsTogether>::value <= 1,
-                  "a plan has at most one Together, whose branches have lanes and tapes of their own: put all branches "
-                  "into one");
     static_assert(
         boost::mp11::mp_is_set<TapeSteps<P>>::value,
         "a step that keeps a tape may stand only once in a plan, since tapes are found by type: give the second one a "
         "tag of its own");
+    static_assert(boost::mp11::mp_size<Branches<P>>::value == boost::mp11::mp_size<Branches<Adjoint<P>>>::value,
+                  "the adjoint of a step is a plan without Together: backward, the plans inside a plan are those of "
+                  "its own Togethers");
     boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, Branches<P>>>(
         [](auto branch) { check_tapes<typename decltype(branch)::type>(); });
 }
 
 }  // namespace detail
 
-/// Flattens P and its adjoint. `Domain` names the types that P's steps work on: Lanes, and Cost for the cost reader.
+/// P as a line, and its adjoint. `Domain` names the types that P's steps work on: Lanes, and Cost for the cost reader.
+template <class Domain, class P>
+[[nodiscard]] constexpr Line line_of() {
+    detail::check_tapes<P>();
+    return detail::LineOf<Domain, P>::entries();
+}
+
+/// Flattens P and its adjoint.
 template <class Domain, class P>
 [[nodiscard]] Program make_program() {
-    detail::check_tapes<P>();
-    return detail::make_program(detail::Line<Domain, P>::entries(), detail::Line<Domain, Adjoint<P>>::entries());
+    return make_program(line_of<Domain, P>(), detail::LineOf<Domain, Adjoint<P>>::entries());
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/plan/program.ipp"
+#endif

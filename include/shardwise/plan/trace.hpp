@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct Span {
     std::int64_t end_ns = 0;
     std::int64_t bytes = 0;  ///< handed to the communicator in this span
 };
+
+/// The bytes that each round of a flight should send: (flight) -> one number a segment that has a round, in their order
+/// (see rounds_of).
+using PredictedRounds = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
 /// Collects the spans of one rank. Costs two clock reads a step, and nothing where no tracer is given.
 class Tracer {

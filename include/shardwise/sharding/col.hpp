@@ -23,7 +23,6 @@ namespace detail {
 /// Blocks of columns whose widths differ by at most one.
 struct EqualColumns : WholeRows {
     static constexpr Splits splits = Splits::columns;
-    static constexpr bool replicated = false;
 
     static constexpr Columns columns(int shard, const TableShape& table) noexcept {
         const int first = static_cast<int>(static_cast<std::int64_t>(table.dim) * shard / table.shards);
@@ -52,12 +51,25 @@ inline constexpr std::array<char, 16> col_name = [] {
 /// up is its columns, times the table's features and load; of ranks with as little, one takes it that holds fewer
 /// elements.
 template <int Factor = 0>
-struct Col : detail::EqualColumns {
+struct Col {
     static_assert(Factor > 0, "Col<Factor> cuts a table into Factor blocks of columns: give at least one, or Col<>");
     static constexpr const char* name = detail::col_name<Factor>.data();
+    static constexpr Splits splits = Splits::columns;
 
-    static constexpr int shards(const Topology& t, int dim) noexcept { return std::min({Factor, dim, t.ranks()}); }
-    [[nodiscard]] static std::vector<std::vector<int>> owners(const Topology& t, std::span<const TableLoad> tables) {
+    /// Of one table: its blocks, and who holds them.
+    struct mapping {
+        TableShape table;
+        std::vector<int> owners;  ///< (shard)
+
+        [[nodiscard]] int shards() const noexcept { return table.shards; }
+        [[nodiscard]] int owner(int shard) const { return owners[static_cast<std::size_t>(shard)]; }
+        [[nodiscard]] static RowPlace place(std::int64_t row) noexcept { return {.shard = 0, .local = row}; }
+        [[nodiscard]] static std::int64_t row(const RowPlace& place) noexcept { return place.local; }
+        [[nodiscard]] std::int64_t rows(int) const noexcept { return table.rows; }
+        [[nodiscard]] Columns columns(int shard) const noexcept { return detail::EqualColumns::columns(shard, table); }
+    };
+
+    [[nodiscard]] static std::vector<mapping> map(const Topology& t, std::span<const TableLoad> tables) {
         struct Block {
             double load;
             double elements;
@@ -65,16 +77,18 @@ struct Col : detail::EqualColumns {
             std::size_t shard;
         };
         std::vector<Block> blocks;
-        std::vector<std::vector<int>> owners;
+        std::vector<mapping> maps;
         for (const TableLoad& table : tables) {
-            for (int s = 0; s < table.shape.shards; ++s) {
-                const double width = columns(s, table.shape).count;
+            TableShape shape = table.shape;
+            shape.shards = std::min({Factor, shape.dim, t.ranks()});
+            for (int s = 0; s < shape.shards; ++s) {
+                const double width = detail::EqualColumns::columns(s, shape).count;
                 blocks.push_back({.load = width * table.features * static_cast<double>(table.load),
                                   .elements = width * static_cast<double>(table.shape.rows),
-                                  .table = owners.size(),
+                                  .table = maps.size(),
                                   .shard = static_cast<std::size_t>(s)});
             }
-            owners.emplace_back(static_cast<std::size_t>(table.shape.shards), -1);
+            maps.push_back({shape, std::vector<int>(static_cast<std::size_t>(shape.shards), -1)});
         }
         std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
             return std::tie(a.load, a.elements) > std::tie(b.load, b.elements);
@@ -85,7 +99,7 @@ struct Col : detail::EqualColumns {
         };
         std::vector<Rank> ranks(static_cast<std::size_t>(t.ranks()));
         for (const Block& block : blocks) {
-            auto& of_table = owners[block.table];
+            auto& of_table = maps[block.table].owners;
             int best = -1;
             for (int r = 0; r < t.ranks(); ++r) {
                 if (std::find(of_table.begin(), of_table.end(), r) != of_table.end()) continue;
@@ -99,7 +113,7 @@ struct Col : detail::EqualColumns {
             ranks[static_cast<std::size_t>(best)].load += block.load;
             ranks[static_cast<std::size_t>(best)].elements += block.elements;
         }
-        return owners;
+        return maps;
     }
 };
 
@@ -110,9 +124,7 @@ struct Col<0> : detail::EqualColumns {
     static constexpr const char* name = "col";
 
     static constexpr int shards(const Topology& t, int dim) noexcept { return dim < t.ranks() ? dim : t.ranks(); }
-    static constexpr int owner(const Topology& t, int, int table, int shard) noexcept {
-        return (shard + table) % t.ranks();
-    }
+    static constexpr int owner(const Topology& t, int table, int shard) noexcept { return (shard + table) % t.ranks(); }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

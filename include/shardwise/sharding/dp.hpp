@@ -4,6 +4,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
+#include "shardwise/topology/groups.hpp"
 
 /// \file
 /// Whole tables on every rank.
@@ -15,10 +16,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct DP : WholeRows, WholeColumns {
     static constexpr const char* name = "dp";
     static constexpr Splits splits = Splits::nothing;
-    static constexpr bool replicated = true;
+    using home = Self;
 
     static constexpr int shards(const Topology&, int) noexcept { return 1; }
-    static constexpr int owner(const Topology&, int source, int, int) noexcept { return source; }
+    static constexpr int owner(const Topology&, int, int) noexcept { return 0; }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -26,6 +27,9 @@ struct RowPlace {
     friend constexpr bool operator==(const RowPlace&, const RowPlace&) = default;
 };
 
+/// A row's number inside its shard, as it travels.
+using LocalRow = std::uint32_t;
+
 /// Columns [first, first + count).
 struct Columns {
     int first = 0;
@@ -41,45 +45,86 @@ struct TableShape {
     int index = 0;  ///< the table's number among those that the policy places (in its tower, where there are some)
 };
 
-/// What a policy that places by load may know of a table.
+/// What a policy that sees all tables may know of one.
 struct TableLoad {
-    TableShape shape;
+    TableShape shape;   ///< its `shards` are yet to be chosen
     int features = 1;   ///< that look up in it
     float load = 1.0F;  ///< TableConfig::load
 };
 
-/// A policy that sees all tables before it places one.
+namespace detail {
+
 template <class S>
-concept PlacesByLoad = requires(const Topology& t, std::span<const TableLoad> tables) {
-    { S::owners(t, tables) } -> std::same_as<std::vector<std::vector<int>>>;
+struct HomeIn {
+    using type = World;
+};
+template <class S>
+    requires requires { typename S::home; }
+struct HomeIn<S> {
+    using type = typename S::home;
 };
 
-/// A sharding policy. Every function is pure, so that all ranks and all readers agree:
-/// - `shards(topology, dim)`: into how many shards a table of `dim` columns is cut; a shard may be empty;
-/// - `owner(topology, source, table, shard)`: the rank that answers the requests of rank `source`; independent of
-///   `source` unless the policy is `replicated`. A policy that places by load has in its place
-///   `owners(topology, tables)`: (table, shard), of all tables that it places together;
-/// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows and places;
-/// - `rows(shard, TableShape)`: how many rows the shard has;
-/// - `columns(shard, TableShape)`: which columns it has.
-/// A policy that splits rows gives every shard all columns, and the other way round. A rank has at most one shard of a
-/// table, and shards of rows are numbered in the order of their owners (unless the policy is replicated).
+}  // namespace detail
+
+/// The group in which one copy of a table lies under policy S: `S::home`, or World where S says nothing. Each rank finds
+/// all rows inside its own group; the peers of that group hold the same rows.
 template <class S>
-concept ShardingPolicy = requires(const Topology& t, std::int64_t row, int n, const RowPlace& place,
-                                  const TableShape& table) {
-    { S::name } -> std::convertible_to<std::string>;
-    { S::splits } -> std::convertible_to<Splits>;
-    { S::replicated } -> std::convertible_to<bool>;
+using HomeOf = typename detail::HomeIn<S>::type;
+
+/// A mapping object: the maps of one table, with data of their own (owners by load, cuts, a remap). As the functions of
+/// a policy without, less the arguments that it was made from.
+template <class M>
+concept TableMapping = requires(const M& map, std::int64_t row, int shard, const RowPlace& place) {
+    { map.shards() } -> std::same_as<int>;
+    { map.owner(shard) } -> std::same_as<int>;
+    { map.place(row) } -> std::same_as<RowPlace>;
+    { map.row(place) } -> std::same_as<std::int64_t>;
+    { map.rows(shard) } -> std::same_as<std::int64_t>;
+    { map.columns(shard) } -> std::same_as<Columns>;
+};
+
+/// A policy whose maps carry data: a nested `mapping`, and `map(topology, tables)`, which makes one for each of the
+/// tables that are placed together. So it sees all tables before it places one.
+template <class S>
+concept MapsTogether = requires(const Topology& t, std::span<const TableLoad> tables) {
+    requires TableMapping<typename S::mapping>;
+    { S::map(t, tables) } -> std::same_as<std::vector<typename S::mapping>>;
+};
+
+namespace detail {
+
+/// A policy whose maps follow from a table's shape.
+template <class S>
+concept MapsByShape = requires(const Topology& t, std::int64_t row, int n, const RowPlace& place,
+                               const TableShape& table) {
     { S::shards(t, n) } -> std::same_as<int>;
+    { S::owner(t, n, n) } -> std::same_as<int>;
     { S::place(row, table) } -> std::same_as<RowPlace>;
     { S::row(place, table) } -> std::same_as<std::int64_t>;
     { S::rows(n, table) } -> std::same_as<std::int64_t>;
     { S::columns(n, table) } -> std::same_as<Columns>;
+};
+
+}  // namespace detail
+
+/// A sharding policy: a `name`, what it `splits`, optionally a `home`, and maps. `topology` is that of one home alone,
+/// or of one tower where tables live in towers. Every function is pure, so that all ranks and all readers agree:
+/// - `shards(topology, dim)`: into how many shards a table of `dim` columns is cut; a shard may be empty;
+/// - `owner(topology, table, shard)`: which rank of the home holds the shard of the `table`-th table;
+/// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows and places;
+/// - `rows(shard, TableShape)`: how many rows the shard has;
+/// - `columns(shard, TableShape)`: which columns it has.
+/// Or, for maps that carry data, a nested `mapping` with these less topology and shape, and
+/// - `map(topology, tables)`: (table) a mapping each.
+/// A policy that splits rows gives every shard all columns, and the other way round. A rank has at most one shard of a
+/// table, and shards of rows are numbered in the order of their owners.
+template <class S>
+concept ShardingPolicy = requires {
+    { S::name } -> std::convertible_to<std::string>;
+    { S::splits } -> std::convertible_to<Splits>;
+    requires Group<HomeOf<S>>;
 }
-&&(requires(const Topology& t, int n) {
-    { S::owner(t, n, n, n) } -> std::same_as<int>;
-} ||
-   PlacesByLoad<S>);
+&&(detail::MapsByShape<S> || MapsTogether<S>);
 
 /// The parts of a policy that does not split rows.
 struct WholeRows {

@@ -16,10 +16,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct Row : WholeColumns {
     static constexpr const char* name = "row";
     static constexpr Splits splits = Splits::rows;
-    static constexpr bool replicated = false;
 
     static constexpr int shards(const Topology& t, int) noexcept { return t.ranks(); }
-    static constexpr int owner(const Topology&, int, int, int shard) noexcept { return shard; }
+    static constexpr int owner(const Topology&, int, int shard) noexcept { return shard; }
     static constexpr RowPlace place(std::int64_t row, const TableShape& table) noexcept {
         const std::int64_t dealt = row + table.index % table.shards;
         return {.shard = static_cast<int>(dealt % table.shards), .local = row / table.shards};

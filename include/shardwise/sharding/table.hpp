@@ -14,10 +14,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct Table : WholeRows, WholeColumns {
     static constexpr const char* name = "table";
     static constexpr Splits splits = Splits::nothing;
-    static constexpr bool replicated = false;
 
     static constexpr int shards(const Topology&, int) noexcept { return 1; }
-    static constexpr int owner(const Topology& t, int, int table, int) noexcept { return table % t.ranks(); }
+    static constexpr int owner(const Topology& t, int table, int) noexcept { return table % t.ranks(); }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

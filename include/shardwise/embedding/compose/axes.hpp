@@ -1,0 +1,222 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/comm/wire.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/device.hpp"
+#include "shardwise/embedding/compose/policies.hpp"
+#include "shardwise/embedding/kernels/fold.hpp"
+#include "shardwise/embedding/lanes/pooling.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+#include "shardwise/optimizer/rowwise_adagrad.hpp"
+#include "shardwise/sharding/policy.hpp"
+#include "shardwise/sharding/row.hpp"
+
+/// \file
+/// One descriptor an axis: how it is written, what it takes, what it is without being asked, and the sentence for
+/// anything else.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// The axis that a policy of a layer belongs to; void for what is none.
+template <class P>
+struct AxisOf {
+    using type = void;
+};
+
+/// True for what Sharding<> takes.
+template <class S>
+inline constexpr bool is_sharding = ShardingPolicy<S>;
+template <class... S>
+inline constexpr bool is_sharding<Mixed<S...>> =
+    sizeof...(S) > 0 && (ShardingPolicy<S> && ...) && boost::mp11::mp_is_set<boost::mp11::mp_list<S...>>::value;
+/// A home of one rank has nothing to split a table over.
+template <class S>
+inline constexpr bool is_whole = !std::is_same_v<HomeOf<S>, Self> || S::splits == Splits::nothing;
+template <class... S>
+inline constexpr bool is_whole<Mixed<S...>> = (is_whole<S> && ...);
+
+template <class T, class... Known>
+inline constexpr bool is_one_of = (std::is_same_v<T, Known> || ...);
+
+}  // namespace detail
+
+struct ShardingAxis {
+    using fallback = Row;
+    template <class T>
+    static constexpr bool knows = detail::is_sharding<T>;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(
+            knows<T>,
+            "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, a ShardingPolicy of your own, or Mixed<> of "
+            "several of them, each once");
+        if constexpr (knows<T>)
+            static_assert(detail::is_whole<T>,
+                          "a ShardingPolicy whose home is one rank keeps whole tables on every rank: its splits is "
+                          "Splits::nothing");
+        return true;
+    }
+};
+struct CollectiveAxis {
+    using fallback = Flat;
+    using values = boost::mp11::mp_list<Flat, TwoStage, Hierarchical>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Collective<> takes Flat, TwoStage or Hierarchical");
+        return true;
+    }
+};
+struct OptimizerAxis {
+    using fallback = RowwiseAdagrad<>;
+    template <class T>
+    static constexpr bool knows = SparseOptimizer<T>;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(SparseOptimizer<T>,
+                      "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, or a struct of your "
+                      "own with all that optimizer/optimizer.hpp asks for");
+        return true;
+    }
+};
+struct PoolingAxis {
+    using fallback = Sum;
+    using values = boost::mp11::mp_list<Sum, Mean, None, ByTable>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Pooling<> takes Sum, Mean or None, or ByTable where each table says it");
+        return true;
+    }
+};
+struct OrderAxis {
+    using fallback = Tree;
+    using values = boost::mp11::mp_list<Tree, WideTree, Sample>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Order<> takes Tree, WideTree or Sample");
+        return true;
+    }
+};
+struct WireAxis {
+    using fallback = Wire<Fp32>;
+    template <class T>
+    static constexpr bool knows = WireCodec<typename T::forward>&& WireCodec<typename T::backward>;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Wire<> takes Fp32, Bf16 or a WireCodec of your own");
+        return true;
+    }
+};
+struct TowerAxis {
+    using fallback = PassThrough;
+    template <class T>
+    static constexpr bool knows = std::is_same_v<T, PassThrough> || TowerModule<T>;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Tower<> takes PassThrough, Dot, Cross or a TowerModule of your own");
+        return true;
+    }
+};
+struct DeviceAxis {
+    using fallback = Host;
+    using values = boost::mp11::mp_list<Host, Cuda>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Device<> takes Host or Cuda");
+        if constexpr (knows<T>)
+            static_assert(std::is_same_v<T, Host>,
+                          "Device<Cuda> needs a communicator for device memory: use Device<Host>, or the kernels of "
+                          "embedding/kernels/lookup.cuh by hand");
+        return true;
+    }
+};
+struct ElementAxis {
+    using fallback = float;
+    template <class T>
+    static constexpr bool knows = std::is_same_v<T, float>;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Element<> takes float in this version");
+        return true;
+    }
+};
+
+/// All axes of an embedding layer.
+using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, PoolingAxis, OrderAxis, WireAxis,
+                                  TowerAxis, DeviceAxis, ElementAxis>;
+
+namespace detail {
+
+template <class S>
+struct AxisOf<Sharding<S>> {
+    using type = ShardingAxis;
+};
+template <class C>
+struct AxisOf<Collective<C>> {
+    using type = CollectiveAxis;
+};
+template <class O>
+struct AxisOf<Optimizer<O>> {
+    using type = OptimizerAxis;
+};
+template <class P>
+struct AxisOf<Pooling<P>> {
+    using type = PoolingAxis;
+};
+template <class O>
+struct AxisOf<Order<O>> {
+    using type = OrderAxis;
+};
+template <class F, class B>
+struct AxisOf<Wire<F, B>> {
+    using type = WireAxis;
+};
+template <class M>
+struct AxisOf<Tower<M>> {
+    using type = TowerAxis;
+};
+template <class D>
+struct AxisOf<Device<D>> {
+    using type = DeviceAxis;
+};
+template <class T>
+struct AxisOf<Element<T>> {
+    using type = ElementAxis;
+};
+
+/// What a layer's policies say about one axis.
+template <class Axis, class... Policies>
+struct OnAxis {
+    template <class P>
+    using Is = std::is_same<typename AxisOf<P>::type, Axis>;
+    struct Fallback {
+        using type = typename Axis::fallback;
+    };
+    using found = boost::mp11::mp_copy_if<boost::mp11::mp_list<Policies...>, Is>;
+    static constexpr bool at_most_one = boost::mp11::mp_size<found>::value <= 1;
+    using asked = typename boost::mp11::mp_front<boost::mp11::mp_push_back<found, Fallback>>::type;
+    static constexpr bool known = Axis::template knows<asked>;
+    /// What is rejected is a fallback for all that follows, so that there is one error.
+    using type = std::conditional_t<known, asked, typename Axis::fallback>;
+};
+
+}  // namespace detail
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,119 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/compose/axes.hpp"
+#include "shardwise/embedding/compose/policies.hpp"
+#include "shardwise/embedding/compose/refusals.hpp"
+#include "shardwise/sharding/policy.hpp"
+#include "shardwise/topology/groups.hpp"
+
+/// \file
+/// The policies of a layer, every axis settled, and what makes no sense rejected.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+template <class S>
+struct ShardingsOf {
+    using type = boost::mp11::mp_list<S>;
+};
+template <class... S>
+struct ShardingsOf<Mixed<S...>> {
+    using type = boost::mp11::mp_list<S...>;
+};
+template <class S>
+using LivesInWorld = std::is_same<HomeOf<S>, World>;
+template <class S>
+using LivesInSelf = std::is_same<HomeOf<S>, Self>;
+template <class S>
+using SplitsRows = std::bool_constant<S::splits == Splits::rows && LivesInWorld<S>::value>;
+
+/// The poolings of the plans that each sharding policy has.
+template <class P>
+struct PoolsOf {
+    using type = boost::mp11::mp_list<P>;
+    static constexpr bool pooled = P::pooled;
+};
+/// Vectors of a plan whose tables say whether they are sums or means.
+struct SumOrMean {
+    static constexpr const char* name = "pooled";
+    static constexpr bool pooled = true;
+};
+template <>
+struct PoolsOf<ByTable> {
+    using type = boost::mp11::mp_list<SumOrMean, None>;
+    static constexpr bool pooled = true;
+};
+
+}  // namespace detail
+
+template <class... Policies>
+struct LayerPolicies {
+  private:
+    template <class Axis>
+    using On = detail::OnAxis<Axis, Policies...>;
+    using AskedModule = typename On<TowerAxis>::type;
+
+  public:
+    using sharding = typename On<ShardingAxis>::type;
+    using collective = typename On<CollectiveAxis>::type;
+    using rule = typename On<OptimizerAxis>::type;
+    using pooling = typename On<PoolingAxis>::type;
+    using order = typename On<OrderAxis>::type;
+    using wire = typename On<WireAxis>::type;
+    using module = std::conditional_t<std::is_same_v<collective, Hierarchical>, AskedModule, PassThrough>;
+
+    /// The sharding policies, and the poolings: a plan each, of which a layer with several has a Together.
+    using shardings = typename detail::ShardingsOf<sharding>::type;
+    using pools = typename detail::PoolsOf<pooling>::type;
+    static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
+    static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
+
+    static constexpr LayerFacts facts = [] {
+        using Way = LayerFacts::Way;
+        LayerFacts f;
+        f.way = std::is_same_v<collective, TwoStage>       ? Way::two_stage
+                : std::is_same_v<collective, Hierarchical> ? Way::hierarchical
+                                                           : Way::flat;
+        f.mixed = mixed;
+        f.any_copies = !boost::mp11::mp_all_of<shardings, detail::LivesInWorld>::value;
+        f.none_travels = boost::mp11::mp_all_of<shardings, detail::LivesInSelf>::value;
+        f.none_crosses = !boost::mp11::mp_any_of<shardings, detail::LivesInWorld>::value;
+        f.sums_parts = detail::PoolsOf<pooling>::pooled && boost::mp11::mp_any_of<shardings, detail::SplitsRows>::value;
+        f.module = !std::is_same_v<AskedModule, PassThrough>;
+        f.only_sums = std::is_same_v<pooling, Sum>;
+        f.by_sample = std::is_same_v<order, Sample>;
+        f.exact_forward = wire::forward::exact;
+        return f;
+    }();
+
+  private:
+    template <class Axis>
+    using AtMostOne = std::bool_constant<On<Axis>::at_most_one>;
+    template <class... A>
+    static constexpr bool check_all(boost::mp11::mp_list<A...>) {
+        return (A::template check<typename On<A>::asked>() && ...);
+    }
+
+    // Assertions come last: Clang does not see the members behind one that fails.
+    static_assert(
+        (!std::is_void_v<typename detail::AxisOf<Policies>::type> && ...),
+        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
+        "Tower<>, Device<>, Element<>");
+    static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
+                  "an embedding layer takes at most one policy of each axis");
+    static_assert(check_all(Axes{}));
+    static constexpr const LayerFacts& f = facts;
+#define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
+    SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
+#undef SHARDWISE_REFUSE
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

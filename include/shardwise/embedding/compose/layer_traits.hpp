@@ -1,0 +1,52 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/compose/layer_policies.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/sharding/shard_map.hpp"
+
+/// \file
+/// The policies of a layer as the values that it is made from.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+template <class... S>
+std::vector<ShardingTraits> sharding_traits_of(boost::mp11::mp_list<S...>) {
+    return {sharding_traits<S>()...};
+}
+template <class P>
+constexpr Pools pools_of() {
+    if (std::is_same_v<P, Sum>) return Pools::sum;
+    if (std::is_same_v<P, Mean>) return Pools::mean;
+    return std::is_same_v<P, None> ? Pools::none : Pools::by_table;
+}
+
+}  // namespace detail
+
+/// The policies P (a LayerPolicies) as values.
+template <class P>
+[[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
+    return {.pools = detail::pools_of<typename P::pooling>(),
+            .mixed = P::mixed,
+            .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
+            .shardings = detail::sharding_traits_of(typename P::shardings{}),
+            .rule = make_row_rule(rule),
+            .order = &order_traits<typename P::order>,
+            .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
+            .module = module_policy<typename P::module>(module),
+            .program = make_program<EmbeddingDomain, PlanOf<P>>()};
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

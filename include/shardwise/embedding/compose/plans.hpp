@@ -1,0 +1,112 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/compose/layer_policies.hpp"
+#include "shardwise/embedding/steps/agree.hpp"
+#include "shardwise/embedding/steps/apply_module.hpp"
+#include "shardwise/embedding/steps/exchange_ids.hpp"
+#include "shardwise/embedding/steps/exchange_vectors.hpp"
+#include "shardwise/embedding/steps/fork_tables.hpp"
+#include "shardwise/embedding/steps/join.hpp"
+#include "shardwise/embedding/steps/join_towers.hpp"
+#include "shardwise/embedding/steps/lookup.hpp"
+#include "shardwise/embedding/steps/parameters.hpp"
+#include "shardwise/embedding/steps/split.hpp"
+#include "shardwise/embedding/steps/sum_shards.hpp"
+#include "shardwise/embedding/steps/transpose.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/topology/groups.hpp"
+
+/// \file
+/// Policies become a plan: one metafunction an axis, no class a combination.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// How vectors come home to samples in Home, and what the ids must bring for it.
+/// \tparam Parts  they are partial sums \tparam Sequences  relays cannot know how many there are
+template <class Collective, class P, class Home, bool Parts, bool Sequences>
+struct WayHome {
+    using relays = NoRelays;
+    using type = Plan<ExchangeVectors<Home, typename P::wire::forward, typename P::wire::backward>>;
+    using norms_in = Home;
+};
+/// Where every rank has all rows.
+template <class Collective, class P, bool Parts, bool Sequences>
+struct WayHome<Collective, P, Self, Parts, Sequences> {
+    using relays = NoRelays;
+    using type = Plan<>;
+    using norms_in = Self;
+};
+/// What a relay in G does with vectors of whole sums: applies the tower's module.
+template <class G, class M>
+struct AtRelay {
+    using type = Plan<Transpose<G>, Apply<G, M>>;
+};
+template <class G>
+struct AtRelay<G, PassThrough> {
+    using type = Plan<>;
+};
+template <class G, class P, bool Parts, bool Sequences>
+struct WayOverRelays {
+    using forward = typename P::wire::forward;
+    using backward = typename P::wire::backward;
+    using relays = RelaysIn<G, Sequences>;
+    using type =
+        Splice<Plan<ExchangeVectors<G, forward, backward, true>>, std::conditional_t<Parts, Plan<SumShards<G>>, Plan<>>,
+               typename AtRelay<G, typename P::module>::type, Plan<ExchangeVectors<PeersOf<G>, forward, backward>>>;
+    using norms_in = G;
+};
+template <class P, bool Parts, bool Sequences>
+struct WayHome<Hierarchical, P, World, Parts, Sequences> : WayOverRelays<OneTower, P, Parts, Sequences> {};
+template <class P, bool Sequences>
+struct WayHome<TwoStage, P, World, true, Sequences> : WayOverRelays<OneHost, P, true, Sequences> {};
+
+/// A plan of tables that policy S places and Pool pools.
+template <class P, class S, class Pool>
+struct TablesPlan {
+    using Home = HomeOf<S>;
+    static constexpr bool in_world = std::is_same_v<Home, World>;
+    using Way = WayHome<typename P::collective, P, Home, S::splits == Splits::rows && Pool::pooled, !Pool::pooled>;
+
+    using ids = std::conditional_t<std::is_same_v<Home, Self>, Plan<>, Plan<ExchangeIds<Home, typename Way::relays>>>;
+    /// Where no plan of the layer crosses the world with its ids, errors are agreed on before anything is looked up.
+    using agree = std::conditional_t<P::facts.none_crosses, Plan<Agree<CopiesOf<Home>>>, Plan<>>;
+    /// Blocks that are placed together may lie in several towers.
+    using norms_in = std::conditional_t<MapsTogether<S> && in_world && !P::has_module, World, typename Way::norms_in>;
+    using parameters =
+        Parameters<typename P::rule, typename P::order,
+                   std::conditional_t<P::rule::needs_row_norm && S::splits == Splits::columns, norms_in, void>>;
+    using copies = std::conditional_t<in_world, Plan<>,
+                                      Plan<Replicate<CopiesOf<Home>, typename P::wire::backward, typename P::order>>>;
+    using type = Splice<Plan<Split<S>>, ids, agree, Plan<parameters>, copies, Plan<Lookup<Pool::pooled>>,
+                        typename Way::type, Plan<std::conditional_t<P::has_module, JoinTowers, Join<S, Pool>>>>;
+};
+
+template <class P, class Pairs>
+struct LayerPlan;
+template <class P, class S, class Pool>
+struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>>> {
+    using type = typename TablesPlan<P, S, Pool>::type;
+};
+template <class P, class... S, class... Pool>
+    requires(sizeof...(S) > 1)
+struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
+    using type = Plan<Together<ForkTables, MergeTables, typename TablesPlan<P, S, Pool>::type...>>;
+};
+
+}  // namespace detail
+
+/// The forward plan of a layer with these policies (a LayerPolicies).
+template <class P>
+using PlanOf = typename detail::LayerPlan<
+    P, boost::mp11::mp_product<boost::mp11::mp_list, typename P::shardings, typename P::pools>>::type;
+
+}  // namespace shardwise::inline SHARDWISE_ABI

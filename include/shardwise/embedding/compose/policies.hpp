@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// The axes of an embedding layer, each a template around its value; a layer takes them in any order.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// Where each row lives: Row, Col<>, Col<Factor>, Table, DP, Mixed<...> or a ShardingPolicy of the user's own.
+template <class S>
+struct Sharding {
+    using type = S;
+};
+/// Several ShardingPolicies in one layer; each table names its own in TableConfig::sharding. Their flushes leave
+/// together.
+template <class... S>
+struct Mixed {
+    static constexpr const char* name = "mixed";
+};
+
+/// How looked-up vectors travel.
+template <class C>
+struct Collective {
+    using type = C;
+};
+/// One exchange over all ranks: straight home.
+struct Flat {
+    static constexpr const char* name = "flat";
+};
+/// Partial sums of split rows are summed on each host before they cross: 1 / (ranks a host) of Flat's bytes between
+/// hosts, and the same bits.
+struct TwoStage {
+    static constexpr const char* name = "two_stage";
+};
+/// Each table lives in one tower of hosts. Vectors first go to the rank of the tower that has the source's index, and
+/// from there home: semantic-preserving tower transform (Disaggregated Multi-Tower, section 3.1).
+struct Hierarchical {
+    static constexpr const char* name = "hierarchical";
+};
+
+/// How rows learn: a SparseOptimizer.
+template <class Rule>
+struct Optimizer {
+    using type = Rule;
+};
+
+/// What a lookup returns: Sum, Mean or None; or ByTable, where each table says it.
+template <class P>
+struct Pooling {
+    using type = P;
+};
+
+/// In which order, and how precisely, gradients are summed: Tree, WideTree or Sample.
+template <class O>
+struct Order {
+    using type = O;
+};
+
+/// The precision of vectors on the wire, forward and backward: Fp32 or Bf16.
+template <class Forward, class Backward = Forward>
+struct Wire {
+    using type = Wire;
+    using forward = Forward;
+    using backward = Backward;
+};
+
+/// What each tower does with its features' vectors before they travel home: PassThrough (nothing), or a TowerModule:
+/// Dot, Cross (in tower/) or one of the user's own.
+template <class M>
+struct Tower {
+    using type = M;
+};
+
+/// Where tables and kernels live: Host or Cuda.
+template <class D>
+struct Device {
+    using type = D;
+};
+
+/// The type of a table's elements.
+template <class T>
+struct Element {
+    using type = T;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,64 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// What makes no sense together, and why: one list, for types and for names.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What the refusals look at: facts of a composition that do not name its policies.
+struct LayerFacts {
+    enum class Way { flat, two_stage, hierarchical };
+
+    Way way = Way::flat;
+    bool mixed = false;         ///< several sharding policies
+    bool any_copies = false;    ///< some tables have several copies
+    bool none_travels = false;  ///< every rank has all rows
+    bool none_crosses = false;  ///< no table has its home in the world
+    bool sums_parts = false;    ///< some bags' rows are split
+    bool module = false;        ///< towers have one
+    bool only_sums = true;      ///< every feature is pooled, none a mean
+    bool by_sample = false;     ///< Order<Sample>
+    bool exact_forward = true;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+/// SHARDWISE_REFUSALS(X): X(condition on `f`, sentence) for each. At most one holds.
+#define SHARDWISE_REFUSALS(X)                                                                                         \
+    X(f.way != LayerFacts::Way::flat && f.none_travels,                                                               \
+      "no vector travels where all rows are replicated: use Collective<Flat>")                                        \
+    X(f.way != LayerFacts::Way::flat && f.none_crosses && !f.none_travels,                                            \
+      "no vector crosses the world where every table has its home in a smaller group: use Collective<Flat>")          \
+    X(f.way == LayerFacts::Way::two_stage && !f.none_crosses && !f.sums_parts,                                        \
+      "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that splits " \
+      "rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>")                                 \
+    X(f.module&& f.way != LayerFacts::Way::hierarchical,                                                              \
+      "a tower's module works where the vectors of all its features meet: Tower<> needs Collective<Hierarchical>")    \
+    X(f.module&& f.way == LayerFacts::Way::hierarchical && f.mixed,                                                   \
+      "a tower's module takes all features of the tower, and the policies of a Mixed layer travel apart: Tower<> "    \
+      "needs one sharding policy for all tables")                                                                     \
+    X(f.module&& f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.none_crosses && !f.only_sums,               \
+      "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give each id "  \
+      "of a bag the weight 1 / length)")                                                                              \
+    X(f.any_copies&& f.by_sample,                                                                                     \
+      "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank first: " \
+      "use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                                   \
+    X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                           \
+      "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The sentence that refuses a composition; null where it makes sense.
+[[nodiscard]] constexpr const char* refusal(const LayerFacts& f) noexcept {
+#define SHARDWISE_REFUSE(condition, sentence) \
+    if (condition) return sentence;
+    SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
+#undef SHARDWISE_REFUSE
+    return nullptr;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

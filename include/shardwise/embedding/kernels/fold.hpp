@@ -1,0 +1,234 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <type_traits>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/kernels/columns.hpp"
+#include "shardwise/embedding/kernels/row_set.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// The gradient of a row: the order and the precision in which its contributions are summed.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The tree: samples inside a rank, ranks inside a host, hosts; each sum starts at +0.0 and is never -0.0, hence
+/// partial sums compose and absent ranks are free.
+struct Tree {
+    static constexpr const char* name = "tree";
+    using sum = float;
+};
+/// The tree with sums in double, rounded to float once, at the root: two topologies differ by parts in 1e16 before that
+/// rounding, which hides all but one difference in about 1e8. Partial sums that travel (DP) take 8 bytes an element.
+struct WideTree {
+    static constexpr const char* name = "wide_tree";
+    using sum = double;
+};
+/// All contributions in one sum, in the order of samples over all ranks: the same bits at every world size.
+struct Sample {
+    static constexpr const char* name = "sample";
+    using sum = float;
+};
+
+namespace detail {
+
+/// sum = 0 + weight * gradient, the product and sum as wide as the wider of both and rounded to `To` at the end. A tiny
+/// negative product rounds to -0.0, even added to +0.0, and no sum is -0.0: hence the second zero.
+template <class From, class To>
+[[gnu::always_inline]] inline void start_sum(To* __restrict sum, const Contribution& c, int dim) {
+    using Wider = std::common_type_t<From, To>;
+    const From* __restrict gradient = c.terms<From>();
+    const auto weight = static_cast<Wider>(c.weight);
+    for_columns(dim, [=](int first, auto count) {
+        for (int d = first; d < first + count; ++d)
+            sum[d] = static_cast<To>(std::fma(weight, static_cast<Wider>(gradient[d]), Wider{0})) + To{0};
+    });
+}
+template <class Value>
+void add(Value* __restrict sum, const Value* __restrict term, int dim) {
+    for (int d = 0; d < dim; ++d)
+        sum[d] += term[d];
+}
+
+/// Asks for the gradients of `dim` columns that folds will read soon: a call for each contribution.
+/// \param k  number of the sorted contribution that is read now
+template <class From>
+[[gnu::always_inline]] inline void prefetch_terms(const RowSet& set, std::int64_t k, int dim) {
+    const std::int64_t distance = rows_ahead(dim) / 2;
+    const std::int64_t count = set.first[set.several];
+    if (k + 2 * distance < count) __builtin_prefetch(&set.sorted(k + 2 * distance));
+    if (k + distance < count)
+        prefetch(set.sorted(k + distance).terms<float>(), dim * static_cast<int>(sizeof(From) / sizeof(float)));
+}
+
+/// Sums contributions from the k-th on, up to `end` or another source, from +0.0. \returns where it stopped
+/// \tparam Dim  the number of columns, which the compiler keeps in registers; 0: set.dim
+template <int Dim, class From, class Value>
+[[gnu::noinline]] std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source,
+                                          Value* __restrict into) {
+    static_assert(sizeof(Value) >= sizeof(From));
+    const std::int32_t source = set.sorted(k).source;
+    const int dim = Dim > 0 ? Dim : set.dim;
+    Value registers[Dim > 0 ? Dim : 1];
+    Value* __restrict sum = Dim > 0 ? registers : into;
+    for (int d = 0; d < dim; ++d)
+        sum[d] = Value{0};
+    for (; k != end; ++k) {
+        const Contribution& c = set.sorted(k);
+        if (!any_source && c.source != source) break;
+        prefetch_terms<From>(set, k, dim);
+        const From* __restrict gradient = c.terms<From>();
+        const auto weight = static_cast<Value>(c.weight);
+        for (int d = 0; d < dim; ++d)
+            sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+    }
+    for (int d = 0; d < dim; ++d)
+        into[d] = sum[d] + Value{0};  // see start_sum
+    return k;
+}
+template <class From, class Value>
+std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source, Value* into) {
+    switch (set.dim) {
+        case 16:
+            return sum_source<16, From>(set, k, end, any_source, into);
+        case 32:
+            return sum_source<32, From>(set, k, end, any_source, into);
+        case 64:
+            return sum_source<64, From>(set, k, end, any_source, into);
+        case 128:
+            return sum_source<128, From>(set, k, end, any_source, into);
+        default:
+            return sum_source<0, From>(set, k, end, any_source, into);
+    }
+}
+
+/// The sums of contributions along the tree; `rank` and `host` are scratch.
+template <class From, class Value>
+void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, Value* sum, Value* rank,
+              Value* host) {
+    const int dim = set.dim;
+    std::int64_t k = terms.first;
+    // the contributions of one source into a sum of their own; k is behind them then. \returns its host
+    const auto sum_next = [&](Value* into) {
+        const int from = topology.host_of(set.sorted(k).source);
+        k = sum_source<From>(set, k, terms.end, false, into);
+        return from;
+    };
+    int current_host = sum_next(sum);
+    // `sum` holds the first rank; from here on it holds the total of the hosts done, or the host in progress
+    Value* into = sum;  // the host in progress
+    while (k != terms.end) {
+        const int of_source = sum_next(rank);
+        if (of_source == current_host) {
+            add(into, rank, dim);
+        } else {
+            if (into == host) add(sum, host, dim);
+            into = host;
+            std::copy_n(rank, dim, host);
+            current_host = of_source;
+        }
+    }
+    if (into == host) add(sum, host, dim);
+}
+
+}  // namespace detail
+
+/// The gradient of one row, summed in the order `Order`, into result[0..dim); `scratch` as OrderTraits says. Costs one
+/// pass over its contributions; host and total exist only once the row has a second source or host.
+/// \tparam From  of the contributions: float, or Order::sum where they are partial sums \tparam To  of the result
+template <class Order, class From = float, class To = float>
+void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, typename Order::sum* scratch,
+          To* result) {
+    using Value = typename Order::sum;
+    const int dim = set.dim;
+    if (!terms.several) {
+        detail::start_sum<From>(result, set.contributions[RowSet::number(set.single[terms.first])], dim);
+    } else if (terms.end - terms.first == 1) {
+        detail::prefetch_terms<From>(set, terms.first, dim);
+        detail::start_sum<From>(result, set.sorted(terms.first), dim);
+    } else if constexpr (std::is_same_v<Order, Sample>) {
+        detail::sum_source<From>(set, terms.first, terms.end, true, result);
+    } else {
+        Value* rank = scratch;
+        Value* host = rank + dim;
+        if constexpr (std::is_same_v<Value, To>) {
+            detail::sum_tree<From>(set, terms, topology, result, rank, host);
+        } else {
+            Value* total = host + dim;
+            detail::sum_tree<From>(set, terms, topology, total, rank, host);
+            for (int d = 0; d < dim; ++d)
+                result[d] = static_cast<To>(total[d]) + To{0};
+        }
+    }
+}
+
+/// An order of sums, its type forgotten.
+struct OrderTraits {
+    static constexpr const char* state_name = "OrderTraits";
+    using Fold = void (*)(const RowSet&, const RowTerms&, const Topology&, void* scratch, void* result);
+
+    const char* name;
+    bool wide;                  ///< sums are doubles, and so are partial sums that travel on an exact wire
+    std::int64_t scratch_rows;  ///< sums that a fold begins: a rank, a host, and the total where not made in place
+    Fold folds[2][2];           ///< (contributions are doubles, the result is): null where the order has none
+
+    [[nodiscard]] std::int64_t scratch_bytes(int widest) const noexcept {
+        return scratch_rows * (wide ? 8 : 4) * widest;
+    }
+};
+
+namespace detail {
+
+template <class Order, class From, class To>
+void fold_any(const RowSet& set, const RowTerms& terms, const Topology& topology, void* scratch, void* result) {
+    fold<Order, From, To>(set, terms, topology, static_cast<typename Order::sum*>(scratch), static_cast<To*>(result));
+}
+template <class Order>
+constexpr OrderTraits make_order_traits() {
+    OrderTraits traits{.name = Order::name,
+                       .wide = std::is_same_v<typename Order::sum, double>,
+                       .scratch_rows = std::is_same_v<typename Order::sum, double> ? 3 : 2,
+                       .folds = {{&fold_any<Order, float, float>, nullptr}, {nullptr, nullptr}}};
+    if constexpr (std::is_same_v<typename Order::sum, double>) {
+        traits.folds[0][1] = &fold_any<Order, float, double>;
+        traits.folds[1][0] = &fold_any<Order, double, float>;
+        traits.folds[1][1] = &fold_any<Order, double, double>;
+    }
+    return traits;
+}
+
+}  // namespace detail
+
+/// Tree, WideTree or Sample as values.
+template <class Order>
+inline constexpr OrderTraits order_traits = detail::make_order_traits<Order>();
+
+/// Folds by OrderTraits, with the memory that they need.
+class Folder {
+  public:
+    /// \param widest  columns of the widest row
+    void prepare(const OrderTraits& order, int widest, std::pmr::memory_resource& memory) {
+        order_ = &order;
+        scratch_.on(memory).resize(static_cast<std::size_t>(order.scratch_bytes(widest)));
+    }
+    /// \param from_wide  contributions are doubles \param to_wide  the result is
+    void operator()(const RowSet& set, const RowTerms& terms, const Topology& topology, void* result,
+                    bool from_wide = false, bool to_wide = false) {
+        order_->folds[from_wide][to_wide](set, terms, topology, scratch_.data(), result);
+    }
+
+  private:
+    const OrderTraits* order_ = nullptr;
+    Buffer<std::byte> scratch_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

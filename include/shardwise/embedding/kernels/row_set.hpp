@@ -1,0 +1,63 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/sharding/policy.hpp"
+
+/// \file
+/// The rows that a batch touched, and what contributes to each.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// One term of a row's gradient: weight * gradient[0..dim), from a sample of rank `source`.
+struct Contribution {
+    const void* gradient = nullptr;  ///< floats; where partial sums are wider, between the levels of a tree, those
+    float weight = 1.0F;
+    std::int32_t source = 0;
+
+    /// \tparam T  what the step before wrote
+    template <class T>
+    [[nodiscard]] const T* terms() const noexcept {
+        return static_cast<const T*>(gradient);
+    }
+};
+
+/// The gradient of one touched row: keys [first, end), of `single` or of `keys`.
+struct RowTerms {
+    LocalRow row = 0;
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    bool several = false;  ///< they are among `keys`
+};
+
+/// The touched rows of one shard, each once, and what contributes to them. Contributions are numbered in the order of
+/// source, sample, feature and id; one that is the same for several ids of a bag has one number. A key is
+/// row << 32 | number. Rows with one key come first, in the order of their numbers; the others ascend.
+struct RowSet {
+    int slot = 0;                                 ///< number of the shard in the store
+    int dim = 0;                                  ///< columns of the shard
+    const Contribution* contributions = nullptr;  ///< by number
+    std::int64_t singles = 0;
+    const std::uint64_t* single = nullptr;  ///< (singles): keys, ascending by number
+    std::int64_t several = 0;
+    const std::uint32_t* first = nullptr;     ///< (several + 1): where the keys of each of these rows begin
+    const std::uint64_t* keys = nullptr;      ///< (first[several]), ascending
+    const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
+
+    [[nodiscard]] static LocalRow row(std::uint64_t key) noexcept { return static_cast<LocalRow>(key >> 32U); }
+    [[nodiscard]] static std::uint64_t number(std::uint64_t key) noexcept { return key & 0xffffffffU; }
+    /// What the k-th of `keys` stands for.
+    [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
+    [[nodiscard]] std::int64_t touched() const noexcept { return singles + several; }
+    /// The i-th touched row.
+    [[nodiscard]] RowTerms terms(std::int64_t i) const noexcept {
+        if (i < singles) return {.row = row(single[i]), .first = i, .end = i + 1, .several = false};
+        const std::uint32_t* at = first + (i - singles);
+        return {.row = row(keys[at[0]]), .first = at[0], .end = at[1], .several = true};
+    }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,31 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/sharding/placement.hpp"
+
+/// \file
+/// Ids that are no rows, and weights that are no numbers.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The first id or weight of a feature that is wrong, in words; empty when there is none.
+/// \param number  the feature's in the batch
+[[nodiscard]] std::string first_wrong_id(const BatchView& batch, int number, const FeaturePlacement& feature,
+                                         const TablePlacement& table);
+
+inline constexpr const char* weights_of_a_sequence =
+    "per-sample weights with Pooling<None>: a sequence has nothing to weigh; give no weights";
+
+/// The first weight of a sequence beside weighted bags that is not 1, in words; empty when there is none.
+[[nodiscard]] std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature);
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/lanes/check_ids.ipp"
+#endif

@@ -1,0 +1,53 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "shardwise/embedding/lanes/check_ids.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// "feature 'f', sample 3: " of the feature's i-th id.
+SHARDWISE_INLINE std::string where_is(const BatchView& batch, int number, const FeaturePlacement& feature,
+                                      std::int64_t i) {
+    std::int64_t sample = 0;
+    for (std::int64_t end = batch.length(number, 0); end <= i;)
+        end += batch.length(number, ++sample);
+    return "feature '" + feature.name + "', sample " + std::to_string(sample) + ": ";
+}
+
+}  // namespace detail
+
+SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, const FeaturePlacement& feature,
+                                            const TablePlacement& table) {
+    const std::int64_t first = batch.first_value(number);
+    const std::int64_t ids = batch.values(number);
+    const auto bad_id = [&](std::int64_t i) { return batch.id(first + i) < 0 || batch.id(first + i) >= table.rows; };
+    std::int64_t i = 0;
+    while (i < ids && !bad_id(i) && std::isfinite(batch.weight(first + i)))
+        ++i;
+    if (i == ids) return {};
+    const std::string where = detail::where_is(batch, number, feature, i);
+    const std::string id = std::to_string(batch.id(first + i));
+    if (bad_id(i))
+        return where + "id " + id + " is not a row of table '" + table.name + "'; its rows are 0 to " +
+               std::to_string(table.rows - 1);
+    return where + "the weight of id " + id + " is " + std::to_string(batch.weight(first + i)) +
+           ", not a finite number";
+}
+
+SHARDWISE_INLINE std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature) {
+    const std::int64_t first = batch.first_value(number);
+    for (std::int64_t i = 0; i < batch.values(number); ++i)
+        if (batch.weight(first + i) != 1.0F)
+            return detail::where_is(batch, number, feature, i) + "the weight of id " +
+                   std::to_string(batch.id(first + i)) + " is " + std::to_string(batch.weight(first + i)) +
+                   ": a sequence has nothing to weigh; give its ids the weight 1";
+    return {};
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,33 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/kernels/row_set.hpp"
+#include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/embedding/lanes/blocks.hpp"
+
+/// \file
+/// The registers of an embedding plan: what its steps hand to each other.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// One register a lane, and what goes in and comes out.
+struct Lanes {
+    // what the plan is given; features are numbered as in its placement
+    BatchView batch;
+    std::vector<MatrixView<float>> output;          ///< (feature; behind modules, tower): where results are wanted
+    std::vector<MatrixView<const float>> gradient;  ///< as output
+    // the lanes
+    std::vector<IdBlock> ids;
+    std::vector<VectorBlock> vectors;
+    std::vector<RowSet> rows;
+    // the vectors that this rank will have, in their order
+    std::vector<Head> relayed;  ///< on their way to other ranks: by source, feature and shard
+    std::vector<Head> home;     ///< of its own samples: by feature and shard; behind modules, by tower
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,117 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/traffic.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
+#include "shardwise/core/jagged.hpp"
+#include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/embedding/lanes/pooling.hpp"
+#include "shardwise/embedding/lanes/states.hpp"
+#include "shardwise/embedding/lanes/towers.hpp"
+#include "shardwise/embedding/layer/features.hpp"
+#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/plan/cost.hpp"
+#include "shardwise/plan/memory.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/towers.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// A layer on paper: where its tables live and what its steps move, without a communicator or a table.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What one training step moves, predicted.
+struct LayerCost {
+    std::vector<SegmentCost> segments;
+    TrafficMatrix forward;
+    TrafficMatrix backward;
+};
+
+/// All of a layer that follows from its policies, tables and towers on a topology: a pure function, the same on all
+/// ranks, and on any machine. EmbeddingLayer::blueprint makes one; its tables take no memory, so that it may be of a
+/// cluster that is not there.
+class LayerBlueprint {
+  public:
+    /// A plan of the layer: some of its tables.
+    struct Part {
+        std::string name;  ///< of the sharding policy; with Pools::by_table also of the pooling
+        Placement placement;
+        PlanPooling pooling;
+    };
+
+    /// \param towers  LayerOptions::towers
+    /// \throws BadInput for a topology and tables that make no sense, and constants of a module that do not fit
+    LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {});
+
+    /// With the layer's towers.
+    [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+    [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
+    [[nodiscard]] const LayerTraits& traits() const noexcept { return traits_; }
+    [[nodiscard]] const LayerFeatures& features() const noexcept { return features_; }
+    /// The plans of the layer, side by side, and which features each has.
+    [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
+    [[nodiscard]] const FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
+    /// Where the steps of a part stand in the program.
+    [[nodiscard]] BranchPath path_of(std::size_t part) const {
+        return parts_.size() == 1 ? BranchPath{} : BranchPath{part};
+    }
+    /// Of a layer with modules, none of them made; of others, none.
+    [[nodiscard]] const TowerModules& towers() const noexcept { return towers_; }
+    [[nodiscard]] bool has_modules() const noexcept { return traits_.module != nullptr; }
+    /// Of all that ranks have to agree on here.
+    [[nodiscard]] const Digest& digest() const noexcept { return digest_; }
+    /// Names of the parts, as describe() takes them.
+    [[nodiscard]] std::vector<std::string> branches() const;
+
+    /// What a training step on these batches, one a rank, moves. With a tally, adds what the step's buffers need on
+    /// `rank`: one tally a flight that is under way at a time, over all batches that it carries, says what
+    /// memory().dynamic_bytes() grows to.
+    /// \throws BadInput when a batch does not fit the layer, or there is no such rank
+    template <class Id>
+    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
+                                         int rank = 0) const {
+        check_batches(batches.size());
+        check_rank(rank);
+        std::vector<BatchView> bound(batches.size());
+        for (std::size_t i = 0; i < batches.size(); ++i)
+            bound[i].bind(batches[i], features_.names);
+        return predict_bound(std::move(bound), tally, rank);
+    }
+    /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
+    void check(const BatchView& batch) const;
+
+    /// Bytes of tables, moments and modules on a rank. \throws BadInput when there is no such rank
+    [[nodiscard]] std::int64_t static_bytes(int rank) const;
+
+  private:
+    void check_batches(std::size_t count) const;
+    void check_rank(int rank) const;
+    [[nodiscard]] bool spans_towers() const;
+    [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
+    void place(const std::vector<int>& tower_of);
+    void take_digest(const Towers& towers);
+    [[nodiscard]] LayerCost predict_bound(std::vector<BatchView> batches, MemoryTally* tally, int rank) const;
+
+    Topology topology_;
+    std::vector<TableConfig> tables_;
+    LayerTraits traits_;
+    LayerFeatures features_;
+    TowerModules towers_;
+    std::vector<Part> parts_;
+    FeaturesByPlan features_by_plan_;
+    Digest digest_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/layer/blueprint.ipp"
+#endif

@@ -1,0 +1,191 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/embedding/lanes/check_ids.hpp"
+#include "shardwise/embedding/lanes/cost_lanes.hpp"
+#include "shardwise/embedding/layer/blueprint.hpp"
+#include "shardwise/embedding/tables/store.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
+                                                LayerTraits traits, Towers towers)
+    : topology_{Topology::checked(topology)},
+      tables_{std::move(tables)},
+      traits_{std::move(traits)},
+      features_{tables_, traits_.pools} {
+    if (traits_.hierarchical && towers.empty() && !spans_towers()) towers = deal_tables(tables_, topology_.towers());
+    std::vector<int> tower_of;  // (table)
+    if (!towers.empty()) {
+        topology_ = with_towers(topology_, static_cast<int>(towers.size()));
+        tower_of = tower_of_tables(tables_, towers);
+    }
+    place(tower_of);
+    if (!tower_of.empty() &&
+        std::none_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& s) { return s.in_world; }))
+        throw BadInput{
+            "towers for a layer whose tables are all on every rank, or in every group of ranks: they place "
+            "nothing; leave them away"};
+    if (has_modules()) {
+        towers_ = shape_towers(traits_.module, topology_, tables_, tower_of);
+        features_.become_towers(towers_.outputs);
+    }
+    take_digest(towers);
+}
+
+SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
+    const bool by_table = traits_.pools == Pools::by_table;
+    const std::vector<bool> kinds =
+        by_table ? std::vector<bool>{true, false} : std::vector<bool>{traits_.pools != Pools::none};
+    for (const ShardingTraits& sharding : traits_.shardings) {
+        for (const bool pooled : kinds) {
+            Part& part = parts_.emplace_back();
+            part.name = sharding.name;
+            if (by_table) part.name += pooled ? ", pooled" : ", sequences";
+            part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of);
+            part.pooling = {.pooled = pooled, .beside_pooled = by_table, .mean = {}};
+            auto& features = features_by_plan_.features.emplace_back();
+            for (const FeaturePlacement& feature : part.placement.features) {
+                features.push_back(feature.feature);
+                part.pooling.mean.push_back(at(features_.results, feature.feature).mean ? 1 : 0);
+            }
+        }
+    }
+}
+
+/// Blocks that are placed together go wherever the least is looked up, unless a module needs whole features.
+SHARDWISE_INLINE bool LayerBlueprint::spans_towers() const {
+    return !has_modules() && std::all_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& sharding) {
+        return sharding.together && sharding.splits == Splits::columns;
+    });
+}
+
+/// The numbers of the tables that a policy places. \throws BadInput for a name that is no policy here
+SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits& sharding, bool pooled) const {
+    const auto named = [&](const std::string& name) {
+        return std::count_if(traits_.shardings.begin(), traits_.shardings.end(),
+                             [&](const ShardingTraits& other) { return other.name == name; });
+    };
+    if (named(sharding.name) > 1)
+        throw BadInput{"two policies of this Mixed layer are called '" + sharding.name +
+                       "', and tables choose by name: give each policy a name of its own"};
+    std::vector<int> numbers;
+    std::size_t feature = 0;
+    for (std::size_t t = 0; t < tables_.size(); ++t) {
+        const bool is_pooled = features_.results[feature].pooled;
+        feature += features_of(tables_[t]).size();
+        const std::string& asked = tables_[t].sharding;
+        const bool any = asked.empty() && !traits_.mixed;
+        if (!any && named(asked) == 0) {
+            std::string text = "table '" + tables_[t].name + "' asks for sharding '" + asked + "'; this layer has ";
+            for (const ShardingTraits& known : traits_.shardings)
+                text += known.name + (&known == &traits_.shardings.back() ? "" : ", ");
+            if (!traits_.mixed) text += " alone: leave it empty, or use Mixed";
+            throw BadInput{text};
+        }
+        if ((any || asked == sharding.name) && is_pooled == pooled) numbers.push_back(static_cast<int>(t));
+    }
+    return numbers;
+}
+
+SHARDWISE_INLINE std::vector<std::string> LayerBlueprint::branches() const {
+    std::vector<std::string> names;
+    for (const Part& part : parts_)
+        names.push_back(part.name);
+    return names;
+}
+
+SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers) {
+    digest_ = traits_.program.digest;
+    for (const TableConfig& table : tables_) {
+        digest_.add(table.name).add(table.rows).add(std::int64_t{table.dim}).add(table.sharding).add(table.load);
+        digest_.add(table.pooling);
+        for (const std::string& feature : features_of(table))
+            digest_.add(feature);
+    }
+    for (const auto& tower : towers)
+        for (const std::string& feature : tower)
+            digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
+    digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
+    digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
+    for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
+        for (const TablePlacement& table : part.placement.tables)
+            for (const ShardPlacement& shard : table.shards)
+                digest_.add(std::int64_t{shard.owner});
+}
+
+SHARDWISE_INLINE void LayerBlueprint::check_batches(std::size_t count) const {
+    if (count != static_cast<std::size_t>(topology_.ranks()))
+        throw BadInput{"predict_cost is given " + std::to_string(count) + " batches for " +
+                       std::to_string(topology_.ranks()) + " ranks: give one a rank"};
+}
+
+SHARDWISE_INLINE void LayerBlueprint::check_rank(int rank) const {
+    if (rank < 0 || rank >= topology_.ranks())
+        throw BadInput{"rank " + std::to_string(rank) + " of " + std::to_string(topology_.ranks()) +
+                       ": ranks are numbered from 0"};
+}
+
+SHARDWISE_INLINE void LayerBlueprint::check(const BatchView& batch) const {
+    for (const Part& part : parts_) {
+        const bool sequences = !part.pooling.pooled && batch.weighted();
+        if (sequences && !part.pooling.beside_pooled) throw BadInput{weights_of_a_sequence};
+        for (const FeaturePlacement& feature : part.placement.features) {
+            std::string wrong;
+            if (sequences) wrong = first_weighed_id(batch, feature.feature, feature);
+            if (wrong.empty())
+                wrong = first_wrong_id(batch, feature.feature, feature, at(part.placement.tables, feature.table));
+            if (!wrong.empty()) throw BadInput{wrong};
+        }
+    }
+}
+
+SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
+    check_rank(rank);
+    std::int64_t bytes = 0;
+    for (const Part& part : parts_)
+        bytes +=
+            shardwise::static_bytes(part.placement, rank, traits_.rule->element_slots(), traits_.rule->row_slots());
+    if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(rank)));
+    return bytes;
+}
+
+SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<BatchView> batches, MemoryTally* tally,
+                                                         int rank) const {
+    for (const BatchView& batch : batches)
+        check(batch);
+    if (tally != nullptr) {
+        tally->begin_batch();
+        tally->need(at(batches, rank).bytes());
+        tally->need(4 * features_.output_elements(at(batches, rank)));
+    }
+    CostTree<EmbeddingCost> tree;
+    const auto bind = [&](const BranchPath& path) -> EmbeddingCost& {
+        EmbeddingCost& cost = tree.at(path);
+        cost.wires = &traits_.wires;
+        cost.order = traits_.order;
+        cost.towers = &towers_;
+        cost.features = &features_by_plan_;
+        return cost;
+    };
+    bind({}).batches = std::move(batches);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        EmbeddingCost& cost = bind(path_of(i));
+        cost.placement = &parts_[i].placement;
+        cost.pooling = &parts_[i].pooling;
+    }
+    LayerCost cost{.segments = {}, .forward = TrafficMatrix{topology_}, .backward = TrafficMatrix{topology_}};
+    cost.segments = predict(traits_.program, topology_, tree, tally, rank);
+    for (const SegmentCost& segment : cost.segments)
+        (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
+    if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
+    return cost;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,70 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/embedding/layer/features.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// How the features of one table are pooled. \throws BadInput for a word that is no pooling, or where none is asked for
+SHARDWISE_INLINE Pools pools_of(const TableConfig& table, Pools layer) {
+    if (layer != Pools::by_table) {
+        if (!table.pooling.empty())
+            throw BadInput{"table '" + table.name + "' asks for pooling '" + table.pooling + "'; this layer has " +
+                           name_of(layer) + " alone: leave it empty, or use Pooling<ByTable>"};
+        return layer;
+    }
+    for (const Pools pools : {Pools::sum, Pools::mean, Pools::none})
+        if (table.pooling == name_of(pools)) return pools;
+    throw BadInput{"table '" + table.name + "' asks for pooling '" + table.pooling + "': give sum, mean or none"};
+}
+
+}  // namespace detail
+
+SHARDWISE_INLINE LayerFeatures::LayerFeatures(const std::vector<TableConfig>& tables, Pools pools) {
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        const TableConfig& table = tables[t];
+        if (table.name.empty()) throw BadInput{"table " + std::to_string(t) + " has no name: give every table one"};
+        for (std::size_t other = 0; other < t; ++other)
+            if (tables[other].name == table.name)
+                throw BadInput{"table '" + table.name + "' stands twice: give every table one name"};
+        const Pools own = detail::pools_of(table, pools);
+        for (const std::string& feature : features_of(table)) {
+            if (std::find(names.begin(), names.end(), feature) != names.end())
+                throw BadInput{"feature '" + feature + "' stands twice in the tables: give every feature one name"};
+            names.push_back(feature);
+            const bool pooled = own != Pools::none;
+            results.push_back(
+                {.dim = table.dim, .pooled = pooled, .mean = own == Pools::mean, .column = pooled ? width : sequences});
+            dims.push_back(table.dim);
+            if (pooled)
+                width += table.dim;
+            else
+                ++sequences;
+        }
+    }
+}
+
+SHARDWISE_INLINE void LayerFeatures::become_towers(const std::vector<int>& outputs) {
+    results.clear();
+    width = 0;
+    for (const int columns : outputs) {
+        results.push_back({.dim = columns, .pooled = true, .mean = false, .column = width});
+        width += columns;
+    }
+    dims = outputs;
+}
+
+SHARDWISE_INLINE std::int64_t LayerFeatures::output_elements(const BatchView& batch) const {
+    std::int64_t elements = batch.samples() * width;
+    for (std::size_t f = 0; f < results.size(); ++f)
+        if (!results[f].pooled) elements += batch.values(static_cast<int>(f)) * results[f].dim;
+    return elements;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

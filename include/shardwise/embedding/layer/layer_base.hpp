@@ -1,0 +1,218 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/jagged.hpp"
+#include "shardwise/core/source_location.hpp"
+#include "shardwise/embedding/lanes/states.hpp"
+#include "shardwise/embedding/layer/blueprint.hpp"
+#include "shardwise/embedding/layer/layer_flight.hpp"
+#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/optimizer/learning_rate.hpp"
+#include "shardwise/plan/itinerary.hpp"
+#include "shardwise/plan/memory.hpp"
+#include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/towers.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// Embedding tables over all ranks of a communicator, their policies values: all of a layer that is compiled once.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A shard of a table on this rank, as checkpoints and tests see it.
+struct ShardView {
+    int table = 0;  ///< number in the layer
+    std::int64_t rows = 0;
+    int first_column = 0;
+    int dim = 0;                     ///< columns of the shard
+    int copy = 0;                    ///< which of the table's copies it is part of
+    int copies = 1;                  ///< how many there are
+    float* weights = nullptr;        ///< (rows, dim)
+    float* element_state = nullptr;  ///< (rows, element slots, dim)
+    float* row_state = nullptr;      ///< (rows, row slots)
+};
+
+/// Which rows of its table a shard has: rows(local) is the table's row in the shard's row `local`.
+class ShardRowNumbers {
+  public:
+    ShardRowNumbers(std::shared_ptr<const ShardMap> map, int shard) : map_{std::move(map)}, shard_{shard} {}
+    [[nodiscard]] std::int64_t operator()(std::int64_t local) const {
+        return map_->row({.shard = shard_, .local = local});
+    }
+
+  private:
+    std::shared_ptr<const ShardMap> map_;
+    int shard_;
+};
+
+/// Run-time choices of a layer, besides its tables and the constants of its optimizer.
+struct LayerOptions {
+    LearningRate learning_rate = {};  ///< by step
+    std::uint64_t seed = 1;           ///< of the initial weights
+    /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with
+    /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
+    /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).
+    Towers towers = {};
+    MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
+    Tracer* tracer = nullptr;         ///< null: no spans
+};
+
+/// A layer whose policies are values: what a program holds that picks among compositions at run time. EmbeddingLayer
+/// adds types to it, make_layer makes one by names.
+///
+/// Every member that takes a batch or a gradient is collective: all ranks call it in the same order, with batches of
+/// any size, also empty. One instance a rank; not thread safe.
+class LayerBase {
+  public:
+    using Flight = LayerFlight;
+
+    /// Places and initialises the tables. Not collective, but the ranks of a communicator make their layers in one
+    /// order, and give the same arguments.
+    /// \throws BadInput for tables that make no sense, and constants that do not fit
+    LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits,
+              const LayerOptions& options = {});
+    LayerBase(const LayerBase&) = delete;
+    LayerBase& operator=(const LayerBase&) = delete;
+    /// Ends the flights that are under way.
+    virtual ~LayerBase();
+
+    /// Sends the ids of a batch on their way and returns without waiting. The batch is free once this returns. Flights
+    /// of one layer are started, looked up and learnt from in one order on all ranks. Collective. One message a peer.
+    template <class Id>
+    Flight start(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        detail::LayerState& state = free_state();
+        state.flight.called_from(where);
+        std::string wrong;
+        try {
+            state.batch().bind(batch, features());
+        } catch (const BadInput& error) {
+            state.batch().clear();
+            wrong = error.what();
+        }
+        begin(state, wrong);
+        return Flight{state};
+    }
+
+    /// The result of a flight's lookup; valid until the flight ends. Collective.
+    /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then
+    /// \throws BadInput on this rank for a flight that has ended, or is another layer's
+    LayerVectors forward(Flight& flight, const SourceLocation& where = SourceLocation::current());
+
+    /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
+    /// \throws BadInput on every rank when any rank's gradient has the wrong shape; no row has changed
+    void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
+
+    /// Checks a batch eagerly: all that forward would find wrong is found before anything is looked up. Collective; one
+    /// message a peer.
+    /// \throws BadInput on every rank when any rank's batch is wrong
+    template <class Id>
+    void validate(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        std::string wrong;
+        try {
+            BatchView bound;
+            bound.bind(batch, features());
+            blueprint_.check(bound);
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+        agree_on(wrong, where);
+    }
+
+    /// What a training step on these batches, one a rank, moves. Not collective: a pure function, the same on all
+    /// ranks. With a tally, adds what the step's buffers need on this rank: one tally a flight that is under way at a
+    /// time, over all batches that it carries, says what memory().dynamic_bytes() grows to.
+    /// \throws BadInput when a batch does not fit the layer
+    template <class Id>
+    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches,
+                                         MemoryTally* tally = nullptr) const {
+        return blueprint_.predict_cost(batches, tally, comm_.rank());
+    }
+
+    /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
+    [[nodiscard]] std::int64_t predict_static_bytes(int rank) const { return blueprint_.static_bytes(rank); }
+
+    /// Every shard that lives on this rank. Not collective. `use(ShardView, ShardRowNumbers)`; both may be kept.
+    template <class Use>
+    void for_each_shard(Use use) {
+        for (std::size_t part = 0; part < stores_.size(); ++part)
+            for (std::size_t slot = 0; slot < stores_[part].shards().size(); ++slot)
+                use(view_of(part, slot), rows_of(part, slot));
+    }
+
+    [[nodiscard]] const LayerBlueprint& plan_on_paper() const noexcept { return blueprint_; }
+    [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return blueprint_.tables(); }
+    [[nodiscard]] const std::vector<std::string>& features() const noexcept { return blueprint_.features().names; }
+    /// Columns of a pooled result, and of each result: one a feature, or with modules one a tower.
+    [[nodiscard]] int width() const noexcept { return blueprint_.features().width; }
+    [[nodiscard]] const std::vector<int>& widths() const noexcept { return blueprint_.features().dims; }
+    /// The towers of a layer with modules; of others, none.
+    [[nodiscard]] const TowerModules& towers() const noexcept { return towers_; }
+    /// The module of this rank's tower. \throws BadInput where the layer's towers have no module of type M
+    template <class M>
+    [[nodiscard]] M& module() {
+        if (auto* found = dynamic_cast<detail::TowerModuleOf<M>*>(towers_.module.get())) return found->module;
+        throw BadInput{std::string{"this layer's towers have no module of type "} + M::name};
+    }
+    /// True when results are one matrix, without sequences.
+    [[nodiscard]] bool is_pooled() const noexcept { return blueprint_.features().sequences == 0; }
+    /// The communicator's, with the layer's towers.
+    [[nodiscard]] const Topology& topology() const noexcept { return blueprint_.topology(); }
+    [[nodiscard]] const Program& program() const noexcept { return blueprint_.traits().program; }
+    /// Names of the plans side by side, one a sharding policy, as describe() takes them.
+    [[nodiscard]] std::vector<std::string> branches() const { return blueprint_.branches(); }
+    /// The optimizer's name, and how many floats of state it keeps an element and a row.
+    [[nodiscard]] std::string optimizer() const { return blueprint_.traits().rule->name(); }
+    [[nodiscard]] int element_slots() const noexcept { return blueprint_.traits().rule->element_slots(); }
+    [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
+    [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
+    /// Training steps so far; settable for a layer that goes on from a checkpoint.
+    [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    /// \throws BadInput for a number that is none of steps
+    void set_steps(std::int64_t steps);
+
+  private:
+    void make_stores();
+    void bind_states();
+    detail::LayerState& free_state();
+    void begin(detail::LayerState& state, const std::string& wrong);
+    [[nodiscard]] detail::LayerState& state_of(Flight& flight, const char* what) const;
+    void agree_on(const std::string& wrong, const SourceLocation& where);
+    [[nodiscard]] ShardView view_of(std::size_t part, std::size_t slot);
+    [[nodiscard]] ShardRowNumbers rows_of(std::size_t part, std::size_t slot) const;
+
+    CommunicatorRef comm_;
+    LayerBlueprint blueprint_;
+    LayerOptions options_;
+    std::unique_ptr<MemoryAccount> own_memory_;
+    Itinerary itinerary_;
+    TowerModules towers_;           // with this rank's module
+    Digest digest_;                 // of all that ranks have to agree on, but the number of steps
+    std::vector<HeldShards> held_;  // (part)
+    std::vector<Store> stores_;     // (part)
+    WorkMemory work_;
+    UpdateStep step_;
+    States bound_;
+    std::int64_t steps_ = 0;
+    std::uint32_t flights_ = 0;
+    std::vector<std::unique_ptr<detail::LayerState>> states_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/layer/layer_base.ipp"
+#endif

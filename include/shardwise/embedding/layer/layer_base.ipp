@@ -1,0 +1,164 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/core/at.hpp"
+#include "shardwise/embedding/layer/layer_base.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits,
+                                      const LayerOptions& options)
+    : comm_{comm},
+      blueprint_{comm.topology(), std::move(tables), std::move(traits), options.towers},
+      options_{options},
+      itinerary_{blueprint_.traits().program, blueprint_.topology(), comm.rank()},
+      towers_{blueprint_.towers()},
+      digest_{blueprint_.digest()} {
+    options_.learning_rate.check();
+    if (options_.memory == nullptr) {
+        own_memory_ = std::make_unique<MemoryAccount>();
+        options_.memory = own_memory_.get();
+    }
+    digest_.add(static_cast<std::int64_t>(options_.seed));
+    options_.learning_rate.add_to(digest_);
+    digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
+    make_stores();
+    bind_states();
+}
+
+SHARDWISE_INLINE LayerBase::~LayerBase() {
+    for (auto& state : states_)
+        if (state->handle != nullptr) static_cast<void>(state->handle->release());
+}
+
+/// Tables, moments, and the module of this rank's tower.
+SHARDWISE_INLINE void LayerBase::make_stores() {
+    const LayerTraits& traits = blueprint_.traits();
+    const bool has_module = blueprint_.has_modules();
+    try {
+        if (has_module)
+            towers_.module = traits.module->make(at(towers_.shapes, topology().tower_of(comm_.rank())), options_.seed,
+                                                 *options_.memory);
+        for (const LayerBlueprint::Part& part : blueprint_.parts()) {
+            held_.emplace_back(part.placement, comm_.rank());
+            stores_.emplace_back(held_.back(), traits.rule->element_slots(), traits.rule->row_slots(),
+                                 options_.memory->tables());
+        }
+    } catch (const std::bad_alloc&) {
+        throw BadInput{std::string{has_module ? "the tables, moments and module" : "the tables and moments"} +
+                       " on rank " + std::to_string(comm_.rank()) + " take " +
+                       std::to_string(predict_static_bytes(comm_.rank())) +
+                       " bytes, and there is not so much memory: give smaller tables, or more ranks"};
+    }
+    for (std::size_t part = 0; part < stores_.size(); ++part)
+        initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed);
+}
+
+SHARDWISE_INLINE void LayerBase::bind_states() {
+    const LayerTraits& traits = blueprint_.traits();
+    work_.resource = &options_.memory->work();
+    bound_.bind({}, work_);
+    bound_.bind({}, step_);
+    bound_.bind({}, towers_);
+    bound_.bind({}, *traits.rule);
+    bound_.bind({}, *traits.order);
+    bound_.bind({}, traits.wires);
+    bound_.bind({}, blueprint_.features_by_plan());
+    for (std::size_t part = 0; part < stores_.size(); ++part) {
+        const BranchPath path = blueprint_.path_of(part);
+        bound_.bind(path, blueprint_.parts()[part].placement);
+        bound_.bind(path, blueprint_.parts()[part].pooling);
+        bound_.bind(path, held_[part]);
+        bound_.bind(path, stores_[part]);
+    }
+}
+
+SHARDWISE_INLINE LayerVectors LayerBase::forward(Flight& flight, const SourceLocation& where) {
+    detail::LayerState& state = state_of(flight, "forward");
+    state.flight.called_from(where);
+    try {
+        state.flight.finish_forward();
+    } catch (...) {
+        static_cast<void>(flight.release());
+        throw;
+    }
+    state.looked_up = true;
+    return state.vectors();
+}
+
+SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where) {
+    detail::LayerState& state = state_of(flight, "backward");
+    state.flight.called_from(where);
+    if (!state.looked_up)
+        throw BadInput{"backward of a flight that was not looked up: call forward first, and backward once a flight"};
+    static_cast<void>(flight.release());
+    state.bind_gradient(gradient);
+    step_.step = steps_ + 1;
+    step_.learning_rate = options_.learning_rate.at(step_.step);
+    state.flight.finish_backward();
+    ++steps_;
+}
+
+SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
+    constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
+    if (steps < 0 || steps > most_steps)
+        throw BadInput{std::to_string(steps) + " training steps: give a number from 0 to " +
+                       std::to_string(most_steps)};
+    steps_ = steps;
+}
+
+SHARDWISE_INLINE detail::LayerState& LayerBase::free_state() {
+    for (auto& state : states_)
+        if (!state->flight.active()) return *state;
+    states_.push_back(
+        std::make_unique<detail::LayerState>(blueprint_.features(), itinerary_, bound_, comm_, *work_.resource));
+    states_.back()->flight.trace(options_.tracer);
+    return *states_.back();
+}
+
+SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, const std::string& wrong) {
+    state.looked_up = false;
+    state.allocate_output();
+    Digest digest = digest_;
+    state.flight.prepare(++flights_, digest.add(steps_).bits16());
+    if (!wrong.empty()) state.flight.env().error.note(FlightError::bad_input, wrong);
+    state.flight.start();
+}
+
+SHARDWISE_INLINE detail::LayerState& LayerBase::state_of(Flight& flight, const char* what) const {
+    if (!flight) throw BadInput{std::string{what} + " of a flight that has ended: start a new one for each batch"};
+    if (flight.state_->features != &blueprint_.features())
+        throw BadInput{std::string{what} + " of a flight that another layer started"};
+    return *flight.state_;
+}
+
+SHARDWISE_INLINE void LayerBase::agree_on(const std::string& wrong, const SourceLocation& where) {
+    agree_on_input(comm_, wrong.empty() ? wrong : "rank " + std::to_string(comm_.rank()) + ": " + wrong, where);
+}
+
+SHARDWISE_INLINE ShardView LayerBase::view_of(std::size_t part, std::size_t slot) {
+    const Placement& placement = blueprint_.parts()[part].placement;
+    ShardStore& shard = stores_[part].shards()[slot];
+    const TablePlacement& table = at(placement.tables, shard.table);
+    return {.table = table.table,
+            .rows = shard.rows,
+            .first_column = at(table.shards, shard.shard).columns.first,
+            .dim = shard.dim,
+            .copy = placement.copy_of(comm_.rank()),
+            .copies = placement.copies(),
+            .weights = shard.weights.data(),
+            .element_state = shard.element_state.data(),
+            .row_state = shard.row_state.data()};
+}
+
+SHARDWISE_INLINE ShardRowNumbers LayerBase::rows_of(std::size_t part, std::size_t slot) const {
+    const ShardStore& shard = stores_[part].shards()[slot];
+    return {at(blueprint_.parts()[part].placement.tables, shard.table).map, shard.shard};
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,123 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/lanes/lanes.hpp"
+#include "shardwise/embedding/layer/features.hpp"
+#include "shardwise/plan/flight.hpp"
+#include "shardwise/plan/frame.hpp"
+#include "shardwise/plan/itinerary.hpp"
+
+/// \file
+/// One batch on its way through a layer: its memory, and the handle that users hold.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What a lookup returns, or the gradient of it. Pooled features side by side in one matrix, sequences in one each.
+struct LayerVectors {
+    /// (samples, sum of the pooled features' dims, or of the towers' results)
+    MatrixView<const float> pooled = {};
+    /// (sequence): (ids, dim), all bags one after the other
+    std::span<const MatrixView<const float>> sequences = {};
+    /// (sequence): (samples) ids a bag, of a result; empty where each bag has one. A gradient needs none
+    std::span<const std::span<const std::int32_t>> lengths = {};
+};
+
+class LayerBase;
+class LayerFlight;
+
+namespace detail {
+
+/// The memory of one flight; used again by the next one.
+struct LayerState {
+    LayerState(const LayerFeatures& of, const Itinerary& itinerary, const States& states, CommunicatorRef comm,
+               std::pmr::memory_resource& memory)
+        : features{&of},
+          frame{itinerary.program(), states},
+          flight{itinerary, frame.parts(), comm, memory},
+          buffer{memory} {
+        lanes().batch.on(memory);
+    }
+
+    const LayerFeatures* features;
+    Frame<Lanes> frame;
+    Flight flight;
+    Buffer<float> buffer;
+    std::vector<MatrixView<const float>> sequences;      // (sequence)
+    std::vector<std::span<const std::int32_t>> lengths;  // (sequence)
+    LayerFlight* handle = nullptr;
+    bool looked_up = false;
+
+    [[nodiscard]] Lanes& lanes() { return frame.lanes(); }
+    [[nodiscard]] BatchView& batch() { return lanes().batch; }
+    /// Makes room for the result of the batch.
+    void allocate_output();
+    [[nodiscard]] LayerVectors vectors();
+    /// A gradient of another shape is bad input; the ranks agree on it at the next exchange, before any row changes.
+    void bind_gradient(const LayerVectors& given);
+
+  private:
+    [[nodiscard]] std::string wrong_gradient(const LayerVectors& given);
+};
+
+}  // namespace detail
+
+/// A batch on its way: from start to the end of backward, or of the handle, when nothing is to be learnt from it.
+/// Destroying it (or its layer) before `forward` withdraws from the exchange and fails the other ranks.
+class [[nodiscard]] LayerFlight {
+  public:
+    LayerFlight() = default;
+    LayerFlight(LayerFlight&& other) noexcept { take(other); }
+    LayerFlight& operator=(LayerFlight&& other) noexcept {
+        if (this != &other) {
+            end();
+            take(other);
+        }
+        return *this;
+    }
+    LayerFlight(const LayerFlight&) = delete;
+    LayerFlight& operator=(const LayerFlight&) = delete;
+    ~LayerFlight() { end(); }
+
+    /// Completes what has arrived; never waits, starts nothing.
+    void poll() {
+        if (state_ != nullptr) state_->flight.poll();
+    }
+    /// Ends the flight where it is, as destroying the handle does.
+    void end() noexcept {
+        if (detail::LayerState* state = release()) state->flight.withdraw();
+    }
+    /// False once the flight has ended: after backward, an error, or the end of its layer.
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  private:
+    friend LayerBase;
+    explicit LayerFlight(detail::LayerState& state) : state_{&state} { state.handle = this; }
+
+    void take(LayerFlight& other) noexcept {
+        state_ = std::exchange(other.state_, nullptr);
+        if (state_ != nullptr) state_->handle = this;
+    }
+    /// The flight is over for its handle; its state goes on to the end of backward, or is free.
+    detail::LayerState* release() noexcept {
+        if (state_ != nullptr) state_->handle = nullptr;
+        return std::exchange(state_, nullptr);
+    }
+    detail::LayerState* state_ = nullptr;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/layer/layer_flight.ipp"
+#endif

@@ -1,0 +1,85 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/embedding/layer/layer_flight.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+SHARDWISE_INLINE void LayerState::allocate_output() {
+    const BatchView& given = batch();
+    const std::int64_t samples = given.samples();
+    const std::int64_t elements = features->output_elements(given);
+    float* const data = buffer.resize(static_cast<std::size_t>(elements)).data();
+    float* next = data + samples * features->width;  // sequences lie behind the pooled matrix
+    auto& output = lanes().output;
+    output.clear();
+    sequences.clear();
+    lengths.clear();
+    for (std::size_t f = 0; f < features->results.size(); ++f) {
+        const LayerFeatures::Result& result = features->results[f];
+        if (result.pooled) {
+            output.emplace_back(elements == 0 ? nullptr : data + result.column, samples, result.dim, features->width);
+            continue;
+        }
+        const std::int64_t rows = given.values(static_cast<int>(f));
+        output.emplace_back(elements == 0 ? nullptr : next, rows, result.dim);
+        next += rows * result.dim;
+        sequences.emplace_back(output.back());
+        const std::int32_t* const own = given.lengths(static_cast<int>(f));
+        lengths.emplace_back(own, own == nullptr ? 0 : static_cast<std::size_t>(samples));
+    }
+}
+
+SHARDWISE_INLINE LayerVectors LayerState::vectors() {
+    return {.pooled = {buffer.data(), batch().samples(), features->width}, .sequences = sequences, .lengths = lengths};
+}
+
+SHARDWISE_INLINE std::string LayerState::wrong_gradient(const LayerVectors& given) {
+    const auto shape = [](std::int64_t rows, std::int64_t columns) {
+        return std::to_string(rows) + " x " + std::to_string(columns);
+    };
+    const MatrixView<const float>& all = given.pooled;
+    const std::int64_t samples = batch().samples();
+    if (features->width > 0 && (all.rows() != samples || all.columns() != features->width))
+        return "the gradient is " + shape(all.rows(), all.columns()) + ", and the output " +
+               shape(samples, features->width);
+    if (given.sequences.size() > sequences.size())
+        return "a gradient of " + std::to_string(given.sequences.size()) + " matrices for " +
+               std::to_string(sequences.size()) + " features";
+    for (std::size_t f = 0; f < features->results.size(); ++f) {
+        const LayerFeatures::Result& result = features->results[f];
+        if (result.pooled) continue;
+        const auto number = static_cast<std::size_t>(result.column);
+        const MatrixView<const float> one =
+            number < given.sequences.size() ? given.sequences[number] : MatrixView<const float>{};
+        const std::int64_t rows = sequences[number].rows();
+        if (number >= given.sequences.size() || one.rows() != rows || one.columns() != result.dim)
+            return "the gradient of feature '" + features->names[f] + "' is " + shape(one.rows(), one.columns()) +
+                   ", and the output " + shape(rows, result.dim);
+    }
+    return {};
+}
+
+SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given) {
+    auto& gradient = lanes().gradient;
+    const std::string wrong = wrong_gradient(given);
+    if (!wrong.empty()) {
+        flight.env().error.note(FlightError::bad_input, wrong);
+        gradient.assign(lanes().output.begin(), lanes().output.end());  // stands in until all ranks know
+        return;
+    }
+    gradient.clear();
+    for (const LayerFeatures::Result& result : features->results)
+        gradient.push_back(result.pooled ? given.pooled.columns_from(result.column, result.dim)
+                                         : at(given.sequences, result.column));
+}
+
+}  // namespace detail
+
+}  // namespace shardwise::inline SHARDWISE_ABI

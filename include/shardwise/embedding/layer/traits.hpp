@@ -1,0 +1,49 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/wire.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/kernels/fold.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
+#include "shardwise/embedding/tables/row_rule.hpp"
+#include "shardwise/plan/program.hpp"
+#include "shardwise/sharding/shard_map.hpp"
+
+/// \file
+/// What a layer's policies say, as values: all that differs from one composition to the next. Everything else of a
+/// layer is compiled once, and does not know the steps.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// How each feature of a layer is pooled.
+enum class Pools { sum, mean, none, by_table };
+/// "sum", "mean", "none" or "by_table".
+[[nodiscard]] std::string name_of(Pools pools);
+
+/// A layer's policies as values.
+struct LayerTraits {
+    Pools pools = Pools::sum;
+    bool mixed = false;                     ///< several sharding policies: tables name theirs
+    bool hierarchical = false;              ///< tables are placed in towers
+    std::vector<ShardingTraits> shardings;  ///< a plan each; with Pools::by_table two, of pooled features and sequences
+    std::shared_ptr<const RowRule> rule;
+    const OrderTraits* order = nullptr;
+    Wires wires;
+    std::shared_ptr<const ModulePolicy> module;  ///< of each tower; null: towers pass their vectors on
+    Program program;
+
+    /// How many plans the program has side by side; one is the program's own.
+    [[nodiscard]] std::size_t plans() const noexcept { return shardings.size() * (pools == Pools::by_table ? 2 : 1); }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/layer/traits.ipp"
+#endif

@@ -1,0 +1,76 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/embedding/steps/fork_tables.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+struct ForkTablesBody {
+    using View = shardwise::View<Lanes, boost::mp11::mp_list<>, ForkTablesFamily::Sees>;
+    static void run(StepEnv&, View& view) {
+        const Lanes& lanes = view.lanes();
+        const auto& plans = view.state<FeaturesByPlan>().features;
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            Lanes& inside = view.branch(p);
+            inside.batch.select(lanes.batch, plans[p]);
+            inside.output.clear();
+            for (const int feature : plans[p])
+                inside.output.push_back(at(lanes.output, feature));
+        }
+    }
+    static void shape(const CostEnv&, EmbeddingCost& cost, std::span<EmbeddingCost* const> plans) {
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            plans[p]->batches.clear();
+            for (const BatchView& batch : cost.batches) {
+                BatchView& inside = plans[p]->batches.emplace_back();
+                inside.select(batch, cost.features->features[p]);
+                if (!plans[p]->pooling->pooled) inside.drop_weights();
+            }
+        }
+    }
+};
+
+struct MergeTablesBody {
+    using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
+    static void run(StepEnv&, View&) {}
+    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+};
+
+struct CutTablesBody {
+    using View = shardwise::View<Lanes, boost::mp11::mp_list<>, CutTablesFamily::Sees>;
+    static void run(StepEnv&, View& view) {
+        const auto& plans = view.state<FeaturesByPlan>().features;
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            auto& inside = view.branch(p).gradient;
+            inside.clear();
+            for (const int feature : plans[p])
+                inside.push_back(at(view.lanes().gradient, feature));
+        }
+    }
+    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+};
+
+}  // namespace detail
+
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ForkTablesFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::ForkTablesBody>::value;
+}
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, MergeTablesFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::MergeTablesBody>::value;
+}
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutTablesFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::CutTablesBody>::value;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

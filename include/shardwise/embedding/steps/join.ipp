@@ -1,0 +1,197 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/lanes/shard_sums.hpp"
+#include "shardwise/embedding/steps/join.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+struct JoinTape {
+    ShardSums sum;
+    std::vector<std::int64_t> cursor;  // (shard)
+    std::vector<Head> heads;           // of the blocks that were joined
+};
+struct CutTape {
+    Buffer<float> copies;
+    std::vector<std::int64_t> cursor;  // (shard)
+};
+
+namespace detail {
+
+struct JoinBody {
+    using Tape = JoinTape;
+    using View = shardwise::View<Lanes, JoinFamily::Tapes, JoinFamily::Sees>;
+
+    static void run(StepEnv& env, View& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.tape<JoinTape>();
+        const Placement& placement = view.state<Placement>();
+        const PlanPooling& pooling = view.state<PlanPooling>();
+        const bool by_rows = placement.splits == Splits::rows;
+        if (by_rows && pooling.pooled) tape.sum.prepare(lanes.vectors, *view.state<WorkMemory>().resource);
+        tape.heads.clear();
+        for (const VectorBlock& block : lanes.vectors)
+            tape.heads.push_back(block.head);
+        const VectorBlock* block = lanes.vectors.data();
+        const VectorBlock* const end = block + lanes.vectors.size();
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const TablePlacement& table = placement.table_of(f);
+            const MatrixView<float>& out = at(lanes.output, f);
+            const std::span<const VectorBlock> blocks{block, parts_of_bags(block, end)};
+            block += blocks.size();
+            if (!by_rows) {
+                for (const VectorBlock& part : blocks)
+                    put(pooling.pooled, part,
+                        out.columns_from(at(table.shards, part.head.shard).columns.first, part.head.dim));
+            } else if (!pooling.pooled) {
+                interleave(view.tape<SplitTape>(), f, blocks, tape.cursor, out);
+            } else if (blocks.size() == 1) {
+                put(true, blocks[0], out);
+            } else {
+                tape.sum(env.topology, blocks, out);
+            }
+            if (pooling.pooled && at(pooling.mean, f) != 0) divide(lanes.batch.lengths(f), out);
+        }
+    }
+    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        const bool sums = cost.placement->splits == Splits::rows && cost.pooling->pooled;
+        tally.need(sums ? ShardSums::bytes(at(cost.vectors, rank)) : 0);
+    }
+    static void shape(const CostEnv&, EmbeddingCost&) {}
+
+  private:
+    static void put(bool pooled, const VectorBlock& block, const MatrixView<float>& out) {
+        if (pooled)
+            write_sums(block, out);
+        else
+            block.write(out.data(), out.stride());
+    }
+    /// Rows of a sequence in the order of its ids, from blocks by shard.
+    static void interleave(const SplitTape& split, int f, std::span<const VectorBlock> blocks,
+                           std::vector<std::int64_t>& cursor, const MatrixView<float>& out) {
+        cursor.assign(blocks.size(), 0);
+        const std::int64_t first = at(split.first, f);
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            const std::int32_t shard = at(split.shard_of, first + i);
+            std::copy_n(at(blocks, shard).row_or_table_row(at(cursor, shard)++), out.columns(), out.row(i));
+        }
+    }
+    static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {
+        if (lengths == nullptr) return;
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            if (lengths[i] < 2) continue;
+            const auto length = static_cast<float>(lengths[i]);
+            float* row = out.row(i);
+            for (std::int64_t d = 0; d < out.columns(); ++d)
+                row[d] /= length;
+        }
+    }
+};
+
+struct CutBody {
+    using Tape = CutTape;
+    using View = shardwise::View<Lanes, CutFamily::Tapes, CutFamily::Sees>;
+
+    static void run(StepEnv& env, View& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.tape<CutTape>();
+        const Placement& placement = view.state<Placement>();
+        const PlanPooling& pooling = view.state<PlanPooling>();
+        const std::vector<Head>& heads = view.tape<JoinTape>().heads;
+        lanes.vectors.clear();
+        tape.copies.on(*view.state<WorkMemory>().resource)
+            .resize(static_cast<std::size_t>(copied(placement, pooling, lanes.batch)));
+        float* to = tape.copies.data();
+        auto head = heads.begin();
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const TablePlacement& table = placement.table_of(f);
+            MatrixView<const float> gradient = at(lanes.gradient, f);
+            if (pooling.pooled && at(pooling.mean, f) != 0) gradient = scaled(lanes.batch.lengths(f), gradient, to);
+            if (!pooling.pooled && placement.splits == Splits::rows) {
+                scatter(env.rank, placement, view.tape<SplitTape>(), f, gradient, tape, to, lanes.vectors);
+                continue;
+            }
+            for (; head != heads.end() && head->feature == f; ++head) {
+                const Columns& columns = at(table.shards, head->shard).columns;
+                const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
+                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data()));
+                block.stride = part.stride();
+            }
+        }
+    }
+    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * copied(*cost.placement, *cost.pooling, at(cost.batches, rank)));
+    }
+    static void shape(const CostEnv&, EmbeddingCost&) {}
+
+  private:
+    /// Elements.
+    static std::int64_t copied(const Placement& placement, const PlanPooling& pooling, const BatchView& batch) {
+        std::int64_t elements = 0;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const std::int64_t dim = placement.table_of(f).dim;
+            if (pooling.pooled && at(pooling.mean, f) != 0) elements += batch.samples() * dim;
+            if (!pooling.pooled && placement.splits == Splits::rows) elements += batch.values(f) * dim;
+        }
+        return elements;
+    }
+    static MatrixView<const float> scaled(const std::int32_t* lengths, const MatrixView<const float>& gradient,
+                                          float*& to) {
+        float* const first = to;
+        to += gradient.rows() * gradient.columns();
+        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+            const float* __restrict from = gradient.row(i);
+            float* __restrict row = first + i * gradient.columns();
+            const auto length = static_cast<float>(lengths == nullptr ? 1 : std::max(lengths[i], 1));
+            for (std::int64_t d = 0; d < gradient.columns(); ++d)
+                row[d] = from[d] / length;
+        }
+        return {first, gradient.rows(), gradient.columns()};
+    }
+    /// The rows of a sequence to the shards that they came from.
+    static void scatter(int rank, const Placement& placement, const SplitTape& split, int f,
+                        const MatrixView<const float>& gradient, Tape& tape, float*& to,
+                        std::vector<VectorBlock>& lane) {
+        const TablePlacement& table = placement.table_of(f);
+        const std::int64_t dim = table.dim;
+        tape.cursor.assign(table.shards.size(), 0);
+        float* const first = to;
+        for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
+            const IdBlock& ids = at(split.blocks, placement.block_index(f, s));
+            at(tape.cursor, s) = to - first;
+            Head head = ids.head;
+            head.owner = placement.owner(rank, at(table.shards, s));
+            head.n = ids.ids;
+            lane.push_back(rows_in_memory(head, to));
+            to += ids.ids * dim;
+        }
+        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+            const std::int32_t shard = at(split.shard_of, at(split.first, f) + i);
+            std::copy_n(gradient.row(i), dim, first + at(tape.cursor, shard));
+            at(tape.cursor, shard) += dim;
+        }
+    }
+};
+
+}  // namespace detail
+
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, JoinFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::JoinBody>::value;
+}
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::CutBody>::value;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

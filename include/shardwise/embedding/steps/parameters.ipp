@@ -1,0 +1,24 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "shardwise/embedding/steps/parameters.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+struct NothingBody {
+    using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
+    static void run(StepEnv&, View&) {}
+    static void shape(const CostEnv&, EmbeddingCost&) {}
+};
+
+}  // namespace detail
+
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, NothingFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::NothingBody>::value;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,73 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/kernels/fold.hpp"
+#include "shardwise/embedding/lanes/cost_lanes.hpp"
+#include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/step.hpp"
+#include "shardwise/topology/groups.hpp"
+
+/// \file
+/// One level of the sums of copied rows: each touched row to the member of a group that sums it, and its sum back to
+/// all members.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+struct RowsTape;
+/// \tparam Gather  sums to all members; else contributions to the one that sums them
+/// \tparam FromPartial  contributions are partial sums of a level below, as wide as those
+template <bool Gather, bool FromPartial>
+struct RowsFamily {
+    using Tapes = boost::mp11::mp_list<RowsTape>;
+    using Sees = boost::mp11::mp_list<const HeldShards, const OrderTraits, const Wires, const WorkMemory>;
+};
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, false>>();
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, true>>();
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, false>>();
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, true>>();
+
+namespace detail {
+
+template <class G, class Below, bool Gather, bool FromPartial, class Wire, class Order>
+struct RowExchange {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<RowExchange>;
+    using Crosses = G;
+    using Under = Below;
+    using Family = RowsFamily<Gather, FromPartial>;
+    using Sees = typename Family::Sees;
+    using Tape = RowsTape;
+    static std::string name() {
+        const bool totals = Gather || order_traits<Order>.wide == false || !Wire::exact;
+        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + G::name() + ", " +
+               (totals ? std::string{Wire::name} : "fp64") + ">";
+    }
+};
+
+}  // namespace detail
+
+/// Partial sums of each touched row to the one member of G that sums them: which, a digit of the row's number says, the
+/// one above those that the level `Below` dealt rows by. One message a member: 4 bytes a table of control, 4 + dim *
+/// element bytes a row of payload. Elements are doubles where sums are and the wire is exact.
+template <class G, class Below, bool FromPartial, class Wire, class Order>
+using ScatterRows = detail::RowExchange<G, Below, false, FromPartial, Wire, Order>;
+/// Sums of rows from the members that made them to all members of G.
+template <class G, class Below, bool FromPartial, class Wire, class Order>
+using GatherRows = detail::RowExchange<G, Below, true, FromPartial, Wire, Order>;
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/steps/row_exchange.ipp"
+#endif

@@ -1,0 +1,48 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+#include <boost/mp11.hpp>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/kernels/fold.hpp"
+#include "shardwise/embedding/lanes/cost_lanes.hpp"
+#include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/embedding/tables/row_rule.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+#include "shardwise/plan/plan.hpp"
+#include "shardwise/plan/step.hpp"
+
+/// \file
+/// The end of every backward plan: one fused pass over the touched rows.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+struct UpdateTape;
+struct UpdateFamily {
+    using Tapes = boost::mp11::mp_list<UpdateTape>;
+    using Sees = boost::mp11::mp_list<Store, const Placement, const HeldShards, const RowRule, const OrderTraits,
+                                      const UpdateStep, const WorkMemory>;
+};
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, UpdateFamily>();
+
+/// Folds the gradient of every touched row and applies the rule to it, row by row. Local. Reads and writes each touched
+/// row and its state once, and reads each contribution once.
+template <class Rule, class Order>
+struct Update {
+    using Adjoint = Plan<>;
+    using Uses = boost::mp11::mp_list<Update>;
+    using Sees = UpdateFamily::Sees;
+    using Family = UpdateFamily;
+    using Tape = UpdateTape;
+    static std::string name() { return std::string{"Update<"} + Rule::name + ", " + Order::name + ">"; }
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/embedding/steps/update.ipp"
+#endif

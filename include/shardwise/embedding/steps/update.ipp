@@ -1,0 +1,147 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/steps/update.hpp"
+#include "shardwise/optimizer/sum_of_squares.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+struct UpdateTape {
+    Folder fold;
+    Buffer<float> sums;  // (together, dim)
+};
+
+namespace detail {
+
+struct UpdateBody {
+    using Tape = UpdateTape;
+    using View = shardwise::View<Lanes, UpdateFamily::Tapes, UpdateFamily::Sees>;
+
+    static void run(StepEnv& env, View& view) {
+        Lanes& lanes = view.lanes();
+        Tape& tape = view.tape<UpdateTape>();
+        std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
+        Store& store = view.state<Store>();
+        const RowRule& rule = view.state<RowRule>();
+        const bool needs_norm = rule.needs_row_norm();
+        const Slots slots{store.element_slots(), store.row_slots()};
+        tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
+        for (const RowSet& set : lanes.rows) {
+            ShardStore& shard = at(store.shards(), set.slot);
+            const Learner learner{rule, view.state<UpdateStep>(), shard,
+                                  at(view.state<Placement>().tables, shard.table).dim};
+            Sums sums{tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim)).data(), set.dim};
+            const double* norms = set.sums_of_squares;
+            const std::int64_t ahead = rows_ahead(set.dim, 1);
+
+            // In the order of samples: rows of a bag stand together, share its gradient and its norm.
+            const Contribution* last = nullptr;
+            const float* sum = nullptr;
+            double norm = 0.0;
+            learner(set.singles, [&](std::int64_t i) {
+                if (i + ahead < set.singles) {
+                    const std::uint64_t key = set.single[i + ahead];
+                    slots.prefetch_row(shard, RowSet::row(key));
+                    if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
+                        prefetch(set.contributions[RowSet::number(key)].terms<float>(), set.dim);
+                }
+                const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
+                if (of != last) {
+                    last = of;
+                    if (of->weight == 1.0F) {
+                        sum = of->terms<float>();
+                    } else {
+                        float* const place = sums.next();
+                        start_sum<float>(place, *of, set.dim);
+                        sum = place;
+                    }
+                    if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
+                }
+                if (norms != nullptr) norm = *norms++;
+                return TouchedRow{.row = RowSet::row(set.single[i]), .gradient = sum, .sum_of_squares = norm};
+            });
+            learner(set.several, [&](std::int64_t i) {
+                if (i + ahead < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i + ahead]]));
+                float* const place = sums.next();
+                const RowTerms terms = set.terms(set.singles + i);
+                tape.fold(set, terms, env.topology, place);
+                double own = 0.0;
+                if (norms != nullptr)
+                    own = *norms++;
+                else if (needs_norm)
+                    own = sum_of_squares(place, set.dim);
+                return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = own};
+            });
+        }
+    }
+    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        tally.need(cost.order->scratch_bytes(cost.widest(rank)));
+        tally.need(4 * together * cost.widest(rank));
+    }
+    static void shape(const CostEnv&, EmbeddingCost&) {}
+
+  private:
+    static constexpr int together = RowRule::most_rows;
+
+    /// Places for gradients, in turns: as many as rows are updated together. A row that begins a turn may still need
+    /// the sum that the turn before ended with, and so has not taken a place of its own.
+    class Sums {
+      public:
+        Sums(float* places, int dim) : places_{places}, dim_{dim} {}
+        float* next() {
+            float* const place = places_ + next_ * dim_;
+            next_ = (next_ + 1) % together;
+            return place;
+        }
+
+      private:
+        float* places_;
+        int dim_;
+        int next_ = 0;
+    };
+    /// The memory of a row beside its weights.
+    struct Slots {
+        int element;
+        int row;
+        [[gnu::always_inline]] void prefetch_row(const ShardStore& shard, LocalRow of) const {
+            const auto at_row = static_cast<std::int64_t>(of);
+            prefetch(shard.weights.data() + at_row * shard.dim, shard.dim);
+            if (element > 0) prefetch(shard.element_state.data() + at_row * shard.dim * element, shard.dim * element);
+            if (row > 0) prefetch(shard.row_state.data() + at_row * row, row);
+        }
+    };
+    /// Applies the rule to rows of one shard, some together.
+    struct Learner {
+        const RowRule& rule;
+        const UpdateStep& step;
+        ShardStore& shard;
+        int table_dim;
+
+        /// \param next  gives the i-th of `count` rows
+        template <class Next>
+        void operator()(std::int64_t count, Next next) const {
+            std::array<TouchedRow, together> touched;
+            for (std::int64_t first = 0; first < count; first += together) {
+                const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, count - first));
+                for (std::size_t i = 0; i < here; ++i)
+                    touched[i] = next(first + static_cast<std::int64_t>(i));
+                rule.apply(step, shard, table_dim, {touched.data(), here});
+            }
+        }
+    };
+};
+
+}  // namespace detail
+
+template <>
+SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, UpdateFamily>() {
+    return detail::CodeFrom<EmbeddingDomain, detail::UpdateBody>::value;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

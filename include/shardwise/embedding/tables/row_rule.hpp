@@ -1,0 +1,103 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
+#include "shardwise/embedding/kernels/columns.hpp"
+#include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+
+/// \file
+/// A sparse optimizer as a value: its type is known where it is named, and nowhere behind that.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A row that is about to be updated.
+struct TouchedRow {
+    LocalRow row = 0;
+    const float* gradient = nullptr;  ///< (dim): a sum, or the one term of it: -0.0 there is still +0.0 in the sum
+    double sum_of_squares = 0;        ///< of the whole row's gradient, where the rule needs it
+};
+
+/// A SparseOptimizer with its constants, its type forgotten.
+class RowRule {
+  public:
+    static constexpr const char* state_name = "RowRule";
+    static constexpr int most_rows = 32;  ///< that `apply` takes at a time; the best of 1 to 32 where it was measured
+
+    virtual ~RowRule() = default;
+    [[nodiscard]] virtual std::string name() const = 0;
+    [[nodiscard]] virtual int element_slots() const = 0;
+    [[nodiscard]] virtual int row_slots() const = 0;
+    [[nodiscard]] virtual bool needs_row_norm() const = 0;
+    /// Of the constants of a rule that has `add_to(Digest&)`; of none otherwise.
+    [[nodiscard]] virtual std::int64_t digest() const = 0;
+    /// Updates up to most_rows rows of a shard. They go through each stage together, so that the core works on one
+    /// while it waits for another. \param table_dim  columns of the whole row
+    virtual void apply(const UpdateStep& step, ShardStore& shard, int table_dim,
+                       std::span<const TouchedRow> rows) const = 0;
+};
+
+namespace detail {
+
+template <SparseOptimizer Rule>
+class RowRuleOf final : public RowRule {
+  public:
+    explicit RowRuleOf(const Rule& rule) : rule_{rule} {}
+    [[nodiscard]] std::string name() const override { return Rule::name; }
+    [[nodiscard]] int element_slots() const override { return Rule::element_slots; }
+    [[nodiscard]] int row_slots() const override { return Rule::row_slots; }
+    [[nodiscard]] bool needs_row_norm() const override { return Rule::needs_row_norm; }
+    [[nodiscard]] std::int64_t digest() const override {
+        Digest digest;
+        if constexpr (requires { rule_.add_to(digest); }) rule_.add_to(digest);
+        return digest.bits16();
+    }
+    void apply(const UpdateStep& step, ShardStore& shard, int table_dim,
+               std::span<const TouchedRow> rows) const override {
+        const Rule rule = rule_;  // copies: floats that are written cannot change these
+        const UpdateStep now = step;
+        std::array<typename Rule::Row, most_rows> shared;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            shared[i] = rule.row(now, shard.row_state.data() + static_cast<std::int64_t>(rows[i].row) * Rule::row_slots,
+                                 rows[i].sum_of_squares, table_dim);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            update(rule, shared[i], shard, rows[i], std::make_index_sequence<Rule::element_slots>{});
+    }
+
+  private:
+    template <std::size_t... Slot>
+    static void update(const Rule& rule, const typename Rule::Row& shared, ShardStore& shard, const TouchedRow& of,
+                       std::index_sequence<Slot...>) {
+        const auto row = static_cast<std::int64_t>(of.row);
+        const int dim = shard.dim;
+        const float* __restrict gradient = of.gradient;
+        float* __restrict weights = shard.weights.data() + row * dim;
+        [[maybe_unused]] float* __restrict state = shard.element_state.data() + row * dim * Rule::element_slots;
+        for_columns(dim, [&](int first, auto count) {
+            for (int d = first; d < first + count; ++d)
+                rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+        });
+    }
+
+    Rule rule_;
+};
+
+}  // namespace detail
+
+/// A rule with these constants.
+template <SparseOptimizer Rule>
+[[nodiscard]] std::shared_ptr<const RowRule> make_row_rule(const Rule& rule) {
+    return std::make_shared<const detail::RowRuleOf<Rule>>(rule);
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

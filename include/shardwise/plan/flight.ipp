@@ -1,0 +1,211 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "shardwise/plan/flight.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE Flight::Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm,
+                                std::pmr::memory_resource& memory)
+    : itinerary_{&itinerary}, parts_{parts}, comm_{comm}, memory_{&memory} {
+    SHARDWISE_ASSERT(itinerary.topology().ranks() == comm.size() && itinerary.rank() == comm.rank());
+    env_.rank = comm.rank();
+    env_.topology = itinerary.topology();
+    const auto ranks = static_cast<std::size_t>(comm.size());
+    sent_.reserve(ranks);
+    for (std::size_t i = 0; i < ranks; ++i)
+        sent_.emplace_back(memory);
+    received_.resize(itinerary.stages().size());
+    for (std::size_t s = 0; s < received_.size(); ++s)
+        for (std::size_t i = 0; i < (itinerary.stages()[s].posts.empty() ? 0 : ranks); ++i)
+            received_[s].emplace_back(memory);
+}
+
+SHARDWISE_INLINE void Flight::prepare(std::uint32_t number, std::uint16_t digest) {
+    SHARDWISE_ASSERT(!active_);
+    number_ = number;
+    digest_ = digest;
+    next_ = 0;
+    env_.error.clear();
+    travelling_ = 0;
+}
+
+SHARDWISE_INLINE void Flight::finish_forward() {
+    while (next_ < itinerary_->program().forward)
+        advance();
+}
+
+SHARDWISE_INLINE void Flight::finish_backward() {
+    SHARDWISE_ASSERT(next_ >= itinerary_->program().forward);
+    while (next_ < itinerary_->stages().size())
+        advance();
+    active_ = false;
+    throw_alone();
+}
+
+SHARDWISE_INLINE void Flight::withdraw() noexcept {
+    if (in_flight_) comm_.abandon(ticket_);
+    in_flight_ = false;
+    active_ = false;
+}
+
+SHARDWISE_INLINE void Flight::advance() {
+    if (in_flight_) complete(next_ - 1);
+    const Stage& stage = itinerary_->stages()[next_];
+    for (const PlacedStep& step : stage.local) {
+        const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+        enter(step);
+        step.step->code->run(parts_of(step), env_);
+        if (tracer_ != nullptr) tracer_->add(step.step->name, SpanKind::compute, number_, begin);
+    }
+    if (!stage.posts.empty()) post(next_);
+    ++next_;
+}
+
+SHARDWISE_INLINE void Flight::post(std::size_t s) {
+    const Stage& stage = itinerary_->stages()[s];
+    const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+    if (stage.agreement.opens) travelling_ = env_.error.word();
+    exchanges_.clear();
+    for (const PlacedStep& step : stage.posts) {
+        enter(step);
+        exchanges_.push_back({&step.step->code->begin(parts_of(step), env_), &step});
+    }
+    out_.clear();
+    in_.clear();
+    std::int64_t total = 0;
+    for (const int peer : stage.peers)
+        pack(s, peer, total);
+    ticket_ = comm_.post(label(s), out_, in_);
+    in_flight_ = true;
+    arrived_ = false;
+    if (tracer_ != nullptr) tracer_->add(stage.posts.front().step->name, SpanKind::pack, number_, begin, total);
+}
+
+SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total) {
+    std::int64_t payload = 0;
+    std::int64_t bytes = sizeof(Envelope);
+    std::int64_t expected = sizeof(Envelope);
+    for (const Part& part : exchanges_) {
+        if (!part.with(env_.rank, peer)) continue;
+        const PartSize mine = part.exchange->size(peer);
+        payload += mine.payload;
+        bytes += padded_part(mine.payload + mine.control);
+        const std::int64_t theirs = part.exchange->expected(peer);
+        expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size
+                                                                                  : expected + padded_part(theirs);
+    }
+    auto& buffer = sent_[static_cast<std::size_t>(peer)];
+    buffer.resize(static_cast<std::size_t>(bytes));
+    ByteWriter to{buffer.data()};
+    to.put(Envelope{.flight = number_,
+                    .segment = static_cast<std::uint8_t>(s),
+                    .error = travelling_,
+                    .digest = digest_,
+                    .bytes = static_cast<std::uint64_t>(bytes)});
+    for (const Part& part : exchanges_) {
+        if (!part.with(env_.rank, peer)) continue;
+        const std::byte* first = to.position();
+        part.exchange->pack(peer, to);
+        to.pad(first);
+    }
+    SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
+    out_.push_back({.to = peer, .bytes = buffer.span(), .payload = payload});
+    in_.push_back({.from = peer, .into = &received_[s][static_cast<std::size_t>(peer)], .expected = expected});
+    total += bytes;
+}
+
+SHARDWISE_INLINE void Flight::complete(std::size_t s) {
+    const Stage& stage = itinerary_->stages()[s];
+    const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+    if (!arrived_) comm_.wait(ticket_);
+    in_flight_ = false;
+    if (tracer_ != nullptr) tracer_->add(stage.posts.front().step->name, SpanKind::wait, number_, begin);
+    for (const InMessage& message : in_)
+        check_envelope(s, message);
+    if (stage.agreement.agrees && travelling_ != 0) throw_agreed();
+    for (const InMessage& message : in_) {
+        ByteReader from{message.into->span()};
+        static_cast<void>(from.get<Envelope>());
+        for (const Part& part : exchanges_) {
+            if (!part.with(env_.rank, message.from)) continue;
+            part.exchange->unpack(message.from, from);
+            from.skip_padding();
+        }
+        if (!from.complete())
+            throw Mismatch{at(s) + ": the message from rank " + std::to_string(message.from) + " of " +
+                           std::to_string(message.into->size()) + " bytes does not have the parts that it announces"};
+    }
+    for (const Part& part : exchanges_)
+        part.exchange->end();
+}
+
+SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& message) {
+    ByteReader reader{message.into->span()};
+    const auto envelope = reader.get<Envelope>();
+    if (reader.overrun() || envelope.flight != number_ || envelope.segment != s ||
+        envelope.bytes != message.into->size())
+        throw Mismatch{at(s) + ", segment " + std::to_string(s) + ": the " + std::to_string(message.into->size()) +
+                       " bytes that rank " + std::to_string(message.from) + " sent say that they are " +
+                       std::to_string(envelope.bytes) + " bytes of flight " + std::to_string(envelope.flight) +
+                       ", segment " + std::to_string(envelope.segment) +
+                       ": all ranks start, look up and learn from the same batches in one order"};
+    if (envelope.digest != digest_)
+        throw Mismatch{at(s) + ": rank " + std::to_string(message.from) +
+                       " runs another layer: give every rank the same policies, tables, options and number of steps"};
+    travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
+}
+
+/// An error that no round made everybody's is thrown on this rank alone. The plans of layers have none: all of theirs
+/// are agreed on before anything changes.
+SHARDWISE_INLINE void Flight::throw_alone() {
+    if (env_.error.word() == 0) return;
+    active_ = false;
+    throw BadInput{env_.error.text() + " (noted where no later exchange of the plan tells all ranks)"};
+}
+
+/// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
+SHARDWISE_INLINE void Flight::throw_agreed() {
+    active_ = false;
+    out_.clear();
+    in_.clear();
+    const std::string& mine = env_.error.text();
+    std::vector<Buffer<std::byte>> texts;
+    for (int peer = 0; peer < comm_.size(); ++peer)
+        texts.emplace_back(*memory_);
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+        if (peer == env_.rank) continue;
+        out_.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
+        in_.push_back({.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
+    }
+    wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_, .where = where_}, out_, in_));
+    std::string text;
+    int more = 0;
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+        const auto& theirs = texts[static_cast<std::size_t>(rank)];
+        const std::string its =
+            rank == env_.rank ? mine : std::string{reinterpret_cast<const char*>(theirs.data()), theirs.size()};
+        if (its.empty()) continue;
+        if (text.empty()) {
+            text = "rank " + std::to_string(rank) + ": " + its;
+        } else {
+            ++more;
+        }
+    }
+    if (more != 0) text += " (and " + std::to_string(more) + " more ranks found something wrong)";
+    throw BadInput{text};
+}
+
+SHARDWISE_INLINE Label Flight::label(std::size_t s) const {
+    const Instruction& first = *itinerary_->stages()[s].posts.front().step;
+    return {.step = first.name.c_str(), .flight = number_, .where = where_};
+}
+SHARDWISE_INLINE std::string Flight::at(std::size_t s) const {
+    return "rank " + std::to_string(env_.rank) + ", " + describe_with_place(label(s));
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

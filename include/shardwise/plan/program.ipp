@@ -1,0 +1,110 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "shardwise/plan/program.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE bool Segment::exchanges(const Topology& topology, int a, int b) const {
+    return a != b && std::any_of(posts.begin(), posts.end(),
+                                 [&](const Instruction& post) { return post.group(topology).together(a, b); });
+}
+
+namespace detail {
+
+/// Flattens one line, forward or backward.
+class Flattener {
+  public:
+    explicit Flattener(bool backward) : backward_{backward} {}
+
+    /// \param before  how many segments of the program are closed
+    std::vector<Segment> flatten(const BranchPath& path, Line line, std::size_t before) const {
+        std::vector<Segment> segments(1);
+        std::size_t plans = 0;
+        if (backward_)
+            for (const LineEntry& entry : line)
+                plans += entry.plans.size();
+        for (const LineEntry& entry : line) {
+            if (entry.merge == nullptr) {
+                append(segments, before, {.name = entry.step->name(), .branch = path, .calls = entry.step});
+                continue;
+            }
+            std::vector<BranchPath> inside;
+            if (backward_) plans -= entry.plans.size();
+            for (std::size_t i = 0; i < entry.plans.size(); ++i) {
+                inside.push_back(path);
+                inside.back().push_back(plans + i);
+            }
+            if (!backward_) plans += entry.plans.size();
+            append(segments, before,
+                   {.name = entry.step->name(), .branch = path, .plans = inside, .calls = entry.step});
+            zip(segments, inside, entry.plans, before);
+            append(segments, before,
+                   {.name = entry.merge->name(), .branch = path, .plans = inside, .calls = entry.merge});
+        }
+        return segments;
+    }
+
+  private:
+    static void append(std::vector<Segment>& segments, std::size_t before, Instruction step) {
+        step.code = &step.calls->code();
+        if (step.calls->reads_state && before + segments.size() == 1) segments.emplace_back();
+        if (step.calls->exchanges) {
+            segments.back().posts.push_back(std::move(step));
+            segments.emplace_back();
+        } else {
+            segments.back().local.push_back(std::move(step));
+        }
+    }
+    /// Appends the i-th segments of all plans inside as one segment each.
+    void zip(std::vector<Segment>& segments, const std::vector<BranchPath>& paths, std::span<const Line> lines,
+             std::size_t before) const {
+        std::vector<std::vector<Segment>> plans;
+        std::size_t longest = 1;
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            plans.push_back(flatten(paths[i], lines[i], before + segments.size() - 1));
+            longest = std::max(longest, plans.back().size());
+        }
+        for (std::size_t i = 0; i < longest; ++i) {
+            if (i != 0) segments.emplace_back();
+            for (std::vector<Segment>& plan : plans) {
+                if (i >= plan.size()) continue;
+                std::move(plan[i].local.begin(), plan[i].local.end(), std::back_inserter(segments.back().local));
+                std::move(plan[i].posts.begin(), plan[i].posts.end(), std::back_inserter(segments.back().posts));
+            }
+        }
+    }
+
+    bool backward_;
+};
+
+}  // namespace detail
+
+SHARDWISE_INLINE Program make_program(Line plan, Line adjoint,
+                                      const std::function<std::string(const std::string&)>& rename) {
+    Program program;
+    program.segments = detail::Flattener{false}.flatten({}, plan, 0);
+    program.forward = program.segments.size();
+    std::vector<Segment> backward = detail::Flattener{true}.flatten({}, adjoint, 0);
+    std::move(backward.begin(), backward.end(), std::back_inserter(program.segments));
+    SHARDWISE_ASSERT(program.segments.size() <= std::numeric_limits<decltype(Envelope::segment)>::max());
+    for (Segment& segment : program.segments) {
+        for (std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {
+            for (Instruction& step : *steps) {
+                if (rename) step.name = rename(step.name);
+                step.first_part = program.parts;
+                program.parts += step.parts();
+                program.digest.add(step.name);
+            }
+        }
+        program.digest.add(static_cast<std::int64_t>(segment.posts.size()));
+    }
+    return program;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
