@@ -11,6 +11,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/optimizer/bias_correction.hpp"
 
 /// \file
 /// Optimizers of dense parameters: one pass over flat spans, with PyTorch's formulas.
@@ -32,18 +33,6 @@ concept DenseOptimizer = std::constructible_from<T, std::size_t, std::pmr::memor
     { optimizer.steps() } -> std::same_as<std::int64_t>;
     optimizer.set_steps(steps);
 };
-
-namespace detail {
-
-/// base^exponent by repeated squaring: the same bits everywhere.
-[[nodiscard]] constexpr double whole_power(double base, std::int64_t exponent) noexcept {
-    double power = 1.0;
-    for (; exponent > 0; exponent /= 2, base *= base)
-        if (exponent % 2 == 1) power *= base;
-    return power;
-}
-
-}  // namespace detail
 
 /// w -= lr g. No state. Moves 12 bytes an element.
 class DenseSgd {
@@ -126,8 +115,8 @@ class DenseAdam {
     void step(std::span<float> values, std::span<const float> gradients, double learning_rate) {
         SHARDWISE_ASSERT(values.size() == gradients.size() && 2 * values.size() == moments_.size());
         ++steps_;
-        const double correction1 = 1.0 - detail::whole_power(options_.beta1, steps_);
-        const double correction2 = 1.0 - detail::whole_power(options_.beta2, steps_);
+        const double correction1 = bias_correction(options_.beta1, steps_);
+        const double correction2 = bias_correction(options_.beta2, steps_);
         const auto rate = static_cast<float>(-learning_rate / correction1);
         const auto root = static_cast<float>(std::sqrt(correction2));
         const auto epsilon = static_cast<float>(options_.epsilon);
