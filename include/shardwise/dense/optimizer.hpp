@@ -12,6 +12,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/optimizer/bias_correction.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
 /// Optimizers of dense parameters: one pass over flat spans, with PyTorch's formulas.
@@ -59,13 +60,21 @@ class DenseSgd {
 struct DenseAdagradOptions {
     double epsilon = 1e-10;
     double initial = 0.0;  ///< of the sum of squares
+
+    /// \throws BadInput for numbers that are negative or not finite
+    void check() const {
+        detail::require_not_negative("dense_adagrad", "epsilon", epsilon);
+        detail::require_not_negative("dense_adagrad", "initial", initial);
+    }
 };
 
 /// s += g^2; w -= lr g / (sqrt(s) + e). State: s. Moves 20 bytes an element.
 class DenseAdagrad {
   public:
+    /// \throws BadInput for options that make no rule
     DenseAdagrad(std::size_t elements, std::pmr::memory_resource& resource, DenseAdagradOptions options = {})
         : options_{options}, sums_{resource, elements} {
+        options_.check();
         for (float& sum : sums_.span())
             sum = static_cast<float>(options_.initial);
     }
@@ -100,14 +109,23 @@ struct DenseAdamOptions {
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
+
+    /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
+    void check() const {
+        detail::require_beta("dense_adam", "beta1", beta1);
+        detail::require_beta("dense_adam", "beta2", beta2);
+        detail::require_not_negative("dense_adam", "epsilon", epsilon);
+    }
 };
 
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + e).
 /// State: m, then v. Moves 28 bytes an element.
 class DenseAdam {
   public:
+    /// \throws BadInput for options that make no rule
     DenseAdam(std::size_t elements, std::pmr::memory_resource& resource, DenseAdamOptions options = {})
         : options_{options}, moments_{resource} {
+        options_.check();
         moments_.assign_zero(2 * elements);
     }
 

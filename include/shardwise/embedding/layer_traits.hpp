@@ -15,6 +15,7 @@
 #include "shardwise/embedding/plans.hpp"
 #include "shardwise/embedding/store.hpp"
 #include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/policy.hpp"
@@ -75,10 +76,11 @@ std::int64_t digest_of(const Rule& rule) {
 
 }  // namespace detail
 
-/// The policies P (a LayerPolicies) as values.
+/// The policies P (a LayerPolicies) as values. \throws BadInput for constants that the rule's `check()` refuses
 template <class P>
 [[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
     using Rule = typename P::rule;
+    check_rule(rule);
     return {.pooled = P::pooling::pooled,
             .mixed = P::mixed,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,

@@ -33,6 +33,12 @@ struct Adam {
     double beta2 = 0.999;
     float epsilon = 1e-8F;
 
+    /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
+    void check() const {
+        detail::require_beta(name, "beta1", beta1);
+        detail::require_beta(name, "beta2", beta2);
+        detail::require_not_negative(name, "epsilon", epsilon);
+    }
     void add_to(Digest& digest) const { digest.add(beta1).add(beta2).add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
