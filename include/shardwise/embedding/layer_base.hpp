@@ -123,7 +123,7 @@ class LayerBase {
     }
 
     /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
-    /// \throws BadInput on every rank when any rank's gradient has the wrong shape; no row has changed
+    /// \throws BadInput on every rank when any rank's gradient has the wrong shape, or at step 2^53; no row has changed
     void backward(Flight flight, const LayerVectors& gradient,
                   const SourceLocation& where = SourceLocation::current()) {
         detail::LayerState& state = state_of(flight, "backward");
@@ -131,6 +131,9 @@ class LayerBase {
         if (!state.looked_up)
             throw BadInput{
                 "backward of a flight that was not looked up: call forward first, and backward once a flight"};
+        if (steps_ >= most_steps)  // set_steps takes every number that a checkpoint of a layer may have
+            throw BadInput{"this layer is at step " + std::to_string(steps_) +
+                           ", and counts no further: give set_steps a smaller number"};
         static_cast<void>(flight.release());
         state.bind_gradient(gradient);
         step_.step = steps_ + 1;
