@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -57,10 +58,12 @@ struct LayerFeatures {
 class LayerBlueprint {
   public:
     /// \param towers  LayerOptions::towers
-    /// \throws BadInput for a topology and tables that make no sense, and constants of a module that do not fit
+    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, and
+    /// constants of a module that do not fit
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {})
         : topology_{Topology::checked(topology)}, tables_{std::move(tables)}, traits_{std::move(traits)} {
         name_features();
+        check_sizes();
         if (traits_.hierarchical && towers.empty() && !spans_towers())
             towers = deal_tables(tables_, topology_.towers());
         std::vector<int> tower_of;  // (table)
@@ -132,8 +135,29 @@ class LayerBlueprint {
     }
 
   private:
+    /// Bytes are counted as std::int64_t, and buffers take up to an eighth more than was asked for: tables of no more
+    /// than 2^62 bytes together leave room for all sums. No rank holds more of a table than all of it.
+    void check_sizes() const {
+        constexpr double most = 0x1p62;
+        double bytes = 0;
+        for (const TableConfig& table : tables_) {
+            if (table.rows < 1 || table.dim < 1) continue;  // refused where it is placed
+            bytes +=
+                4.0 * static_cast<double>(table.rows) * (table.dim * (1.0 + traits_.element_slots) + traits_.row_slots);
+            if (bytes > most)
+                throw BadInput{"table '" + table.name + "', of " + std::to_string(table.rows) + " rows and dimension " +
+                               std::to_string(table.dim) + ", brings the tables and moments of the layer to " +
+                               whole(bytes) + " bytes, and a layer has at most " + whole(most) +
+                               ": give smaller tables"};
+        }
+    }
+    [[nodiscard]] static std::string whole(double number) {
+        const std::string digits = std::to_string(number);
+        return digits.substr(0, digits.find('.'));
+    }
     void name_features() {
         features_.pooled = traits_.pooled;
+        std::int64_t width = 0;
         for (std::size_t t = 0; t < tables_.size(); ++t) {
             const TableConfig& table = tables_[t];
             if (table.name.empty()) throw BadInput{"table " + std::to_string(t) + " has no name: give every table one"};
@@ -145,9 +169,14 @@ class LayerBlueprint {
                     throw BadInput{"feature '" + feature + "' stands twice in the tables: give every feature one name"};
                 features_.names.push_back(feature);
                 features_.dims.push_back(table.dim);
-                features_.width += table.dim;
+                width += table.dim;
+                if (width > std::numeric_limits<int>::max())
+                    throw BadInput{"the features up to '" + feature + "' have " + std::to_string(width) +
+                                   " columns together, and a layer's results have at most " +
+                                   std::to_string(std::numeric_limits<int>::max()) + ": give smaller dimensions"};
             }
         }
+        features_.width = static_cast<int>(width);
     }
     void check_rank(int rank) const {
         if (rank < 0 || rank >= topology_.ranks())
