@@ -60,9 +60,9 @@ template <class S>
 void check_sharding() {
     EXPECT_EQ((refusal<S, sw::Sgd>({{.name = "t", .rows = std::int64_t{1} << 40, .dim = 1 << 30}})),
               too_large("1099511627776 rows and dimension 1073741824", "4722366482869645213696"));
-    // 2^64 + 2^32 - 12 bytes: 4 GiB, where the product wraps around
-    EXPECT_EQ((refusal<S, sw::Sgd>({{.name = "t", .rows = 4294967293, .dim = (1 << 30) + 1}})),
-              too_large("4294967293 rows and dimension 1073741825", "18446744078004518912"));
+    // 2^64 + 64 bytes: 64, where the product wraps around
+    EXPECT_EQ((refusal<S, sw::Sgd>({{.name = "t", .rows = 4294705160, .dim = 1073807362}})),
+              too_large("4294705160 rows and dimension 1073807362", "18446744073709551616"));
 }
 
 TEST(Sizes, TablesOfMoreBytesThanAreCountedAreRefusedUnderEverySharding) {
