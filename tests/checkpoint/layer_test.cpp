@@ -170,6 +170,36 @@ TEST(LayerCheckpoint, TrainingGoesOn) {
     EXPECT_EQ(file.read(), straight.read());
 }
 
+// Whatever number of steps a layer comes to, a checkpoint of it can be read again.
+TEST(LayerCheckpoint, TheLastStepIsSavedAndLoaded) {
+    constexpr std::int64_t last = std::int64_t{1} << 53;
+    using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
+    const TemporaryFile file{"last_step"};
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const sw::JaggedBatch<std::int64_t> batch{
+            .samples = 1, .features = 1, .values = {3}, .lengths = {}, .weights = {}};
+        const auto learn = [&](Layer& layer) { layer.backward(layer.forward(batch.view())); };
+        const std::vector<sw::TableConfig> one{{.name = "t", .rows = 10, .dim = 4}};
+        Layer layer{comm, one};
+        layer.set_steps(last - 1);
+        learn(layer);
+        EXPECT_EQ(layer.steps(), last);
+        EXPECT_THROW(learn(layer), sw::BadInput);  // on every rank, before anything is sent
+        EXPECT_EQ(layer.steps(), last);
+        sw::save_layer(comm, file.path(), layer);
+        Layer loaded{comm, one};
+        sw::load_layer(comm, file.path(), loaded);
+        EXPECT_EQ(loaded.steps(), last);
+        loaded.set_steps(5);
+        learn(loaded);
+        EXPECT_EQ(loaded.steps(), 6);
+        layer.set_steps(5);
+        learn(layer);  // the flight that was refused is over
+        EXPECT_EQ(layer.steps(), 6);
+    });
+}
+
 TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
     const TemporaryFile file{"other"};
     const auto refuse = [&](const std::string& expected, const std::vector<sw::TableConfig>& others) {

@@ -42,6 +42,7 @@ inline void require_text(const std::string& text, std::initializer_list<std::str
         require(text.find(part) != std::string::npos, "'" + part + "' is missing in: " + text);
 }
 
+/// SplitMix64, spelt out once more: what messages are compared with is not made by the library under test.
 inline std::uint64_t mix(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15U;
     x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory_resource>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,6 +55,16 @@ RC_GTEST_PROP(BufferCapacity, HoldsTheBytesWastesLittleAndIsItsOwnCapacity, ()) 
     RC_ASSERT(capacity - bytes < std::max(buffer_alignment, bytes / 8 + 1));
     RC_ASSERT(buffer_capacity(capacity) == capacity);
     RC_ASSERT(buffer_capacity(bytes + 1) >= capacity);
+}
+
+TEST(BufferTest, OfMoreBytesThanThereAreIsRefused) {
+    Buffer<float> buffer;
+    buffer.resize(3);
+    buffer[2] = 7.0F;
+    EXPECT_THROW(buffer.resize((std::size_t{1} << 62) + 1), std::bad_alloc);  // 4 bytes, where the product wraps around
+    EXPECT_THROW(buffer.assign_zero(SIZE_MAX), std::bad_alloc);
+    EXPECT_EQ(buffer.size(), 3U);
+    EXPECT_EQ(buffer[2], 7.0F);
 }
 
 TEST(HugePageResourceTest, AlignsSmallBlocksToALineAndLargeOnesToHugePages) {

@@ -246,7 +246,7 @@ __global__ void update_kernel(Rule rule, sw::UpdateStep step, int dim, std::int6
 }
 
 template <class Rule>
-void check_rule(const Rule& rule) {
+void check_updates(const Rule& rule) {
     constexpr int dim = 19;
     constexpr std::int64_t rows = 500;
     std::mt19937_64 random{7};
@@ -358,11 +358,11 @@ int main(int argc, char** argv) {
                                  on_host, stream);
         check_lookup({.dim = 4, .rows = 1000, .bags = 300000, .longest = 9}, on_host, stream);
         if (!on_host) {
-            check_rule(sw::Sgd{});
-            check_rule(sw::Adagrad{});
-            check_rule(sw::RowwiseAdagrad<>{});
-            check_rule(sw::RowwiseAdagrad<sw::MeanOfSquares>{});
-            check_rule(sw::Adam{});
+            check_updates(sw::Sgd{});
+            check_updates(sw::Adagrad{});
+            check_updates(sw::RowwiseAdagrad<>{});
+            check_updates(sw::RowwiseAdagrad<sw::MeanOfSquares>{});
+            check_updates(sw::Adam{});
         }
         if (argument == "--time")
             for (const int dim : {16, 64, 128})

@@ -3,9 +3,11 @@
 #include "shardwise/dense/optimizer.hpp"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "dense/support.hpp"
+#include "shardwise/core/error.hpp"
 
 namespace dense_test {
 namespace {
@@ -64,6 +66,33 @@ TEST(optimizer, adam) {
         w -= rate / (1 - std::pow(0.8, t)) * m / denominator;
     };
     check<DenseAdam>(rule, shardwise::DenseAdamOptions{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6});
+}
+
+template <class Optimizer, class Options>
+std::string complaint(const Options& options) {
+    shardwise::MemoryAccount memory;
+    try {
+        Optimizer{count, memory.tables(), options};
+    } catch (const shardwise::BadInput& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(optimizer, refuses_options_that_make_no_rule) {
+    using Adagrad = shardwise::DenseAdagradOptions;
+    using Adam = shardwise::DenseAdamOptions;
+    const std::string number = ": give a finite number, 0 or more";
+    const std::string beta = ": give a number from 0 to below 1";
+    EXPECT_EQ(complaint<DenseAdagrad>(Adagrad{.epsilon = 0.0}), "");
+    EXPECT_EQ(complaint<DenseAdagrad>(Adagrad{.epsilon = -1.0}), "optimizer 'dense_adagrad': epsilon is -1" + number);
+    EXPECT_EQ(complaint<DenseAdagrad>(Adagrad{.initial = -0.5}), "optimizer 'dense_adagrad': initial is -0.5" + number);
+    EXPECT_EQ(complaint<DenseAdagrad>(Adagrad{.initial = 1e39}),
+              "optimizer 'dense_adagrad': initial is 1e+39" + number);  // too large for the floats that it fills
+    EXPECT_EQ(complaint<DenseAdam>(Adam{.beta1 = 0.0, .beta2 = 0.0, .epsilon = 0.0}), "");
+    EXPECT_EQ(complaint<DenseAdam>(Adam{.beta1 = 1.0}), "optimizer 'dense_adam': beta1 is 1" + beta);
+    EXPECT_EQ(complaint<DenseAdam>(Adam{.beta2 = 2.0}), "optimizer 'dense_adam': beta2 is 2" + beta);
+    EXPECT_EQ(complaint<DenseAdam>(Adam{.epsilon = std::nan("")}), "optimizer 'dense_adam': epsilon is nan" + number);
 }
 
 template <class Optimizer>

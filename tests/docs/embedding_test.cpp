@@ -242,7 +242,7 @@ TEST(Embedding, Options) {
         using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
         const sw::LayerOptions options{
             .learning_rate = {.base = 0.001F, .warmup = 100}, .seed = 7, .memory = &memory, .tracer = &tracer};
-        Layer layer{comm, tables, options, {.beta2 = 0.99F}};
+        Layer layer{comm, tables, options, {.beta2 = 0.99}};
         EXPECT_EQ(memory.static_bytes(), layer.predict_static_bytes(comm.rank()));
     });
 }

@@ -169,7 +169,7 @@ TEST(Fragments, RuleAndLearningRate) {
                                        .decay = sw::LearningRate::Decay::polynomial,
                                        .decay_start = 1000,
                                        .decay_steps = 9000}},
-                    {.beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-8F}};
+                    {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8F}};
         EXPECT_EQ(layer.width(), 4);
     });
 }

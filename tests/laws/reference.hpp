@@ -416,15 +416,15 @@ class Reference {
             double b1 = 1;
             double b2 = 1;
             for (std::int64_t i = 0; i < step_; ++i) {
-                b1 *= static_cast<double>(0.9F);
-                b2 *= static_cast<double>(0.999F);
+                b1 *= 0.9;
+                b2 *= 0.999;
             }
             const auto size = static_cast<float>(static_cast<double>(rate_) * std::sqrt(1 - b2) / (1 - b1));
             for (std::size_t d = 0; d < dim; ++d) {
                 float& m = table.element_state[0][row][d];
                 float& v = table.element_state[1][row][d];
-                m = std::fma(1.0F - 0.9F, g[d] - m, m);
-                v = std::fma(1.0F - 0.999F, std::fma(g[d], g[d], -v), v);
+                m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
+                v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
                 w[d] = std::fma(-size, m / (std::sqrt(v) + 1e-8F), w[d]);
             }
         } else {

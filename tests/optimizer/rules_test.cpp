@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shardwise/core/digest.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
@@ -116,9 +117,9 @@ TEST(RowwiseAdagradTest, OfTheMeanIsItsFormula) {
 TEST(AdamTest, IsItsFormula) {
     Vector mean{};
     Vector square{};
-    const double beta1 = 0.8F;
-    const double beta2 = 0.95F;
-    check_rule(shardwise::Adam{.beta1 = 0.8F, .beta2 = 0.95F, .epsilon = 1e-3F},
+    const double beta1 = 0.8;
+    const double beta2 = 0.95;
+    check_rule(shardwise::Adam{.beta1 = beta1, .beta2 = beta2, .epsilon = 1e-3F},
                [&](std::int64_t step, double rate, const Vector& gradient, Vector& weights) {
                    const double size = rate * std::sqrt(1.0 - std::pow(beta2, static_cast<double>(step))) /
                                        (1.0 - std::pow(beta1, static_cast<double>(step)));
@@ -137,6 +138,30 @@ TEST(AdamTest, CountsTheLayersSteps) {
     EXPECT_NEAR(late.step_size, std::sqrt(1.0 - std::pow(0.999, 1000)), 1e-4);
     const auto first = rule.row({.learning_rate = 1.0F, .step = 1}, nullptr, 0.0, 1);
     EXPECT_NEAR(first.step_size, std::sqrt(0.001) / 0.1, 1e-4);
+}
+
+// The moments of one step from zero are the shares times g and g^2: to the last bit those of the betas in double.
+TEST(AdamTest, SharesOfAStepAreRoundedOnce) {
+    const shardwise::Adam rule;
+    const auto shared = rule.row({.learning_rate = 1.0F, .step = 1}, nullptr, 0.0, 1);
+    float weight = 0.0F;
+    float mean = 0.0F;
+    float square = 0.0F;
+    rule.element(shared, weight, 1.0F, mean, square);
+    EXPECT_EQ(mean, 0.1F);
+    EXPECT_EQ(square, 0.001F);
+}
+
+TEST(AdamTest, ConstantsAreInTheDigestToTheLastBit) {
+    const auto digest_of = [](const shardwise::Adam& rule) {
+        shardwise::Digest digest;
+        rule.add_to(digest);
+        return digest.bits16();
+    };
+    EXPECT_EQ(digest_of({}), digest_of({}));
+    EXPECT_NE(digest_of({}), digest_of({.beta1 = std::nextafter(0.9, 1.0)}));
+    EXPECT_NE(digest_of({}), digest_of({.beta2 = std::nextafter(0.999, 1.0)}));
+    EXPECT_NE(digest_of({}), digest_of({.epsilon = std::nextafter(1e-8F, 1.0F)}));
 }
 
 /// A zero gradient is an update like any other: moments decay, nothing becomes NaN.
@@ -160,8 +185,8 @@ TEST(Rules, AZeroGradientOnAFreshRowMovesNothing) {
 TEST(Rules, HaveDefaultsAsPyTorchsOrThePapers) {
     EXPECT_EQ(shardwise::Adagrad{}.epsilon, 1e-10F);
     EXPECT_EQ(shardwise::RowwiseAdagrad<>{}.epsilon, 1e-8F);
-    EXPECT_EQ(shardwise::Adam{}.beta1, 0.9F);
-    EXPECT_EQ(shardwise::Adam{}.beta2, 0.999F);
+    EXPECT_EQ(shardwise::Adam{}.beta1, 0.9);
+    EXPECT_EQ(shardwise::Adam{}.beta2, 0.999);
     EXPECT_EQ(shardwise::Adam{}.epsilon, 1e-8F);
 }
 

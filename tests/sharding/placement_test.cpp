@@ -3,6 +3,7 @@
 
 #include "shardwise/sharding/placement.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -139,6 +140,11 @@ TEST(PlaceTables, NamesWhatMakesNoSense) {
               "table 't' has 0 rows: give it at least one");
     EXPECT_EQ(complaint({.name = "t", .rows = 1, .dim = 0, .features = {}, .sharding = ""}),
               "table 't' has dimension 0: give it at least 1");
+    for (const auto& [load, text] : std::vector<std::pair<float, std::string>>{
+             {0.0F, "0.000000"}, {-1.0F, "-1.000000"}, {std::nanf(""), "nan"}, {HUGE_VALF, "inf"}})
+        EXPECT_EQ(complaint({.name = "t", .rows = 1, .dim = 1, .load = load}),
+                  "table 't' has load " + text + ": give a number above 0");
+    EXPECT_EQ(complaint({.name = "t", .rows = 1, .dim = 1, .load = 1e-30F}), "");
     const std::int64_t limit = 4294967295;
     EXPECT_EQ(complaint({.name = "t", .rows = limit + 1, .dim = 1, .features = {}, .sharding = ""}, Topology{}),
               "table 't': shard 0 has 4294967296 rows, and a shard holds at most 4294967295: split it by row over more "

@@ -128,8 +128,11 @@ class Buffer {
         return *this;
     }
     /// Makes room for `size` elements with unspecified values; allocates only when the capacity does not suffice.
+    /// \throws std::bad_array_new_length for more bytes than a pointer can tell apart, as of a product that wrapped
+    /// around
     std::span<T> resize(std::size_t size) {
-        if (size * sizeof(T) > capacity_) {
+        if (size > capacity_ / sizeof(T)) {
+            if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length{};
             release();
             const std::size_t bytes = buffer_capacity(size * sizeof(T));
             data_ = static_cast<T*>(resource_->allocate(bytes, buffer_alignment));

@@ -30,6 +30,9 @@ class Digest {
     constexpr Digest& add(float number) noexcept {
         return add(static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(number)));
     }
+    constexpr Digest& add(double number) noexcept {
+        return add(static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(number)));
+    }
 
     /// The digest, folded to 16 bits.
     [[nodiscard]] constexpr std::uint16_t bits16() const noexcept {

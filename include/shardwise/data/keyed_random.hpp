@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/split_mix.hpp"
 
 /// \file
 /// Random numbers that are a function of where they are used, not of what was drawn before.
@@ -20,12 +21,12 @@ class KeyedRandom {
         : KeyedRandom{KeyedRandom{seed, stream}, index} {}
     /// The first two parts of the key, for many indices.
     constexpr KeyedRandom(std::uint64_t seed, std::uint64_t stream) noexcept
-        : state_{mix(mix(seed + step) + stream + step)} {}
+        : state_{split_mix(split_mix(seed + split_mix_step) + stream + split_mix_step)} {}
     /// The stream of a key of which `start` has the first two parts, and has drawn nothing.
-    constexpr KeyedRandom(KeyedRandom start, std::uint64_t index) noexcept : state_{mix(start.state_ + index)} {}
+    constexpr KeyedRandom(KeyedRandom start, std::uint64_t index) noexcept : state_{split_mix(start.state_ + index)} {}
 
     /// 64 random bits.
-    constexpr std::uint64_t bits() noexcept { return mix(state_ += step); }
+    constexpr std::uint64_t bits() noexcept { return split_mix(state_ += split_mix_step); }
     /// Uniform in [0, 1), a multiple of 2^-53.
     constexpr double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }
     /// Uniform in [0, count) but for a bias of less than count * 2^-32. \param count 1 to 2^31
@@ -40,13 +41,6 @@ class KeyedRandom {
     }
 
   private:
-    static constexpr std::uint64_t step = 0x9e3779b97f4a7c15;
-    static constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-        x = (x ^ x >> 27) * 0x94d049bb133111eb;
-        return x ^ x >> 31;
-    }
-
     std::uint64_t state_;
 };
 

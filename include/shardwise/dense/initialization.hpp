@@ -7,6 +7,7 @@
 #include <span>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/split_mix.hpp"
 
 /// \file
 /// Initial values of dense parameters: a pure function of seed, parameter and element.
@@ -16,22 +17,10 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-namespace detail {
-
-/// A bijection of 64-bit words that flips every output bit with probability near one half (splitmix64's finalizer).
-[[nodiscard]] constexpr std::uint64_t dense_mix(std::uint64_t x) noexcept {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
-
-}  // namespace detail
-
 /// Element `element` of stream `stream` under `seed`: uniform in (-1, 1), symmetric, never 0, a multiple of 2^-24.
 [[nodiscard]] constexpr float uniform_value(std::uint64_t seed, std::uint64_t stream, std::uint64_t element) noexcept {
-    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-    const std::uint64_t base = detail::dense_mix(detail::dense_mix(seed + golden) + (stream + 1) * golden);
-    const std::uint64_t bits = detail::dense_mix(base + (element + 1) * golden) >> 40;  // 24 bits
+    const std::uint64_t base = split_mix(split_mix(seed + split_mix_step) + (stream + 1) * split_mix_step);
+    const std::uint64_t bits = split_mix(base + (element + 1) * split_mix_step) >> 40;  // 24 bits
     constexpr std::int64_t half = std::int64_t{1} << 24;
     return static_cast<float>(2 * static_cast<std::int64_t>(bits) + 1 - half) / static_cast<float>(half);
 }

@@ -11,6 +11,8 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/optimizer/bias_correction.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
 /// Optimizers of dense parameters: one pass over flat spans, with PyTorch's formulas.
@@ -32,18 +34,6 @@ concept DenseOptimizer = std::constructible_from<T, std::size_t, std::pmr::memor
     { optimizer.steps() } -> std::same_as<std::int64_t>;
     optimizer.set_steps(steps);
 };
-
-namespace detail {
-
-/// base^exponent by repeated squaring: the same bits everywhere.
-[[nodiscard]] constexpr double whole_power(double base, std::int64_t exponent) noexcept {
-    double power = 1.0;
-    for (; exponent > 0; exponent /= 2, base *= base)
-        if (exponent % 2 == 1) power *= base;
-    return power;
-}
-
-}  // namespace detail
 
 /// w -= lr g. No state. Moves 12 bytes an element.
 class DenseSgd {
@@ -70,13 +60,21 @@ class DenseSgd {
 struct DenseAdagradOptions {
     double epsilon = 1e-10;
     double initial = 0.0;  ///< of the sum of squares
+
+    /// \throws BadInput for numbers that are negative or not finite
+    void check() const {
+        detail::require_not_negative("dense_adagrad", "epsilon", epsilon);
+        detail::require_not_negative("dense_adagrad", "initial", initial);
+    }
 };
 
 /// s += g^2; w -= lr g / (sqrt(s) + e). State: s. Moves 20 bytes an element.
 class DenseAdagrad {
   public:
+    /// \throws BadInput for options that make no rule
     DenseAdagrad(std::size_t elements, std::pmr::memory_resource& resource, DenseAdagradOptions options = {})
         : options_{options}, sums_{resource, elements} {
+        options_.check();
         for (float& sum : sums_.span())
             sum = static_cast<float>(options_.initial);
     }
@@ -111,14 +109,23 @@ struct DenseAdamOptions {
     double beta1 = 0.9;
     double beta2 = 0.999;
     double epsilon = 1e-8;
+
+    /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
+    void check() const {
+        detail::require_beta("dense_adam", "beta1", beta1);
+        detail::require_beta("dense_adam", "beta2", beta2);
+        detail::require_not_negative("dense_adam", "epsilon", epsilon);
+    }
 };
 
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + e).
 /// State: m, then v. Moves 28 bytes an element.
 class DenseAdam {
   public:
+    /// \throws BadInput for options that make no rule
     DenseAdam(std::size_t elements, std::pmr::memory_resource& resource, DenseAdamOptions options = {})
         : options_{options}, moments_{resource} {
+        options_.check();
         moments_.assign_zero(2 * elements);
     }
 
@@ -126,8 +133,8 @@ class DenseAdam {
     void step(std::span<float> values, std::span<const float> gradients, double learning_rate) {
         SHARDWISE_ASSERT(values.size() == gradients.size() && 2 * values.size() == moments_.size());
         ++steps_;
-        const double correction1 = 1.0 - detail::whole_power(options_.beta1, steps_);
-        const double correction2 = 1.0 - detail::whole_power(options_.beta2, steps_);
+        const double correction1 = bias_correction(options_.beta1, steps_);
+        const double correction2 = bias_correction(options_.beta2, steps_);
         const auto rate = static_cast<float>(-learning_rate / correction1);
         const auto root = static_cast<float>(std::sqrt(correction2));
         const auto epsilon = static_cast<float>(options_.epsilon);

@@ -24,6 +24,8 @@ struct Adagrad {
 
     float epsilon = 1e-10F;
 
+    /// \throws BadInput for an epsilon that is negative or no finite number
+    void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
     void add_to(Digest& digest) const { digest.add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const { return {step.learning_rate}; }

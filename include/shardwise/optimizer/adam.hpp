@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
+#include "shardwise/optimizer/bias_correction.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -14,7 +16,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// m <- m + (1 - beta1) * (g - m); v <- v + (1 - beta2) * (g * g - v);
 /// w <- w - learning_rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon),
-/// where t counts the layer's steps, not the row's. As torch.optim.SparseAdam.
+/// where t counts the layer's steps, not the row's. As torch.optim.SparseAdam, whose betas are doubles too: of a float
+/// 0.999, 1 - beta would be 1.3e-5 off.
 struct Adam {
     static constexpr const char* name = "adam";
     static constexpr int row_slots = 0;
@@ -22,36 +25,34 @@ struct Adam {
     static constexpr bool needs_row_norm = false;
     struct Row {
         float step_size;
+        float mean_share;    ///< 1 - beta1
+        float square_share;  ///< 1 - beta2
     };
 
-    float beta1 = 0.9F;
-    float beta2 = 0.999F;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
     float epsilon = 1e-8F;
 
+    /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
+    void check() const {
+        detail::require_beta(name, "beta1", beta1);
+        detail::require_beta(name, "beta2", beta2);
+        detail::require_not_negative(name, "epsilon", epsilon);
+    }
     void add_to(Digest& digest) const { digest.add(beta1).add(beta2).add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
-        // 1 - power, written so that no compiler fuses it with the last product of the power
-        const double correction1 = std::fma(-power(beta1, step.step), 1.0, 1.0);
-        const double correction2 = std::fma(-power(beta2, step.step), 1.0, 1.0);
-        return {static_cast<float>(step.learning_rate * std::sqrt(correction2) / correction1)};
+        const double correction1 = bias_correction(beta1, step.step);
+        const double correction2 = bias_correction(beta2, step.step);
+        return {.step_size = static_cast<float>(step.learning_rate * std::sqrt(correction2) / correction1),
+                .mean_share = static_cast<float>(1.0 - beta1),
+                .square_share = static_cast<float>(1.0 - beta2)};
     }
     SHARDWISE_HOST_DEVICE void element(const Row& row, float& weight, float gradient, float& mean,
                                        float& square) const {
-        mean = std::fma(1.0F - beta1, gradient - mean, mean);
-        square = std::fma(1.0F - beta2, std::fma(gradient, gradient, -square), square);
+        mean = std::fma(row.mean_share, gradient - mean, mean);
+        square = std::fma(row.square_share, std::fma(gradient, gradient, -square), square);
         weight = std::fma(-row.step_size, mean / (std::sqrt(square) + epsilon), weight);
-    }
-
-  private:
-    /// By squaring, so that the value does not depend on a math library.
-    SHARDWISE_HOST_DEVICE static double power(double base, std::int64_t exponent) {
-        double result = 1.0;
-        for (; exponent > 0; exponent /= 2) {
-            if (exponent % 2 == 1) result *= base;
-            base *= base;
-        }
-        return result;
     }
 };
 static_assert(SparseOptimizer<Adam>);

@@ -5,10 +5,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
 
 /// \file
 /// What a sparse optimizer is: one struct, free of storage, for host and device.
@@ -39,6 +42,10 @@ constexpr bool takes_slots(std::index_sequence<Slot...>) {
 ///   elements of the row share. `sum_of_squares` is that of the row's whole gradient, 0 unless `needs_row_norm`;
 /// - `void element(const Row&, float& weight, float gradient, float& slot...) const`: once an element, with
 ///   `element_slots` references.
+/// It may have
+/// - `void check() const`: throws BadInput for constants that make no rule, naming the rule, the field, its value and
+///   what is allowed; a layer calls it before anything else;
+/// - `void add_to(Digest&) const`: adds the constants to a digest, so that ranks that were given others are told so.
 /// A row that no sample touched is not updated; a touched row with a gradient of zero is.
 /// Rules write std::fma for every multiply-add, so that results do not depend on compiler flags.
 template <class O>
@@ -50,5 +57,32 @@ concept SparseOptimizer = requires(const O& rule, const UpdateStep& step, float*
     { rule.row(step, state, norm, dim) } -> std::same_as<typename O::Row>;
     requires detail::takes_slots<O>(std::make_index_sequence<static_cast<std::size_t>(O::element_slots)>{});
 };
+
+/// Calls the rule's `check()`, where it has one.
+template <class Rule>
+void check_rule(const Rule& rule) {
+    if constexpr (requires { rule.check(); }) rule.check();
+}
+
+namespace detail {
+
+/// \throws BadInput unless the constant `fits`
+inline void require_constant(const std::string& rule, const char* field, double value, bool fits, const char* allowed) {
+    if (fits) return;
+    char number[32];
+    std::snprintf(number, sizeof number, "%g", value);
+    throw BadInput{"optimizer '" + rule + "': " + field + " is " + number + ": give " + allowed};
+}
+/// Of what rules add to a root, or start a sum with. As PyTorch, it may be 0. \throws BadInput
+inline void require_not_negative(const std::string& rule, const char* field, double value) {
+    require_constant(rule, field, value, value >= 0.0 && value <= std::numeric_limits<float>::max(),
+                     "a finite number, 0 or more");
+}
+/// Of what a moving average keeps: of 1 and more it never comes to the mean. \throws BadInput
+inline void require_beta(const std::string& rule, const char* field, double value) {
+    require_constant(rule, field, value, value >= 0.0 && value < 1.0, "a number from 0 to below 1");
+}
+
+}  // namespace detail
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -37,6 +37,8 @@ struct RowwiseAdagrad {
 
     float epsilon = 1e-8F;
 
+    /// \throws BadInput for an epsilon that is negative or no finite number
+    void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
     void add_to(Digest& digest) const { digest.add(epsilon); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float* moment, double sum_of_squares, int dim) const {

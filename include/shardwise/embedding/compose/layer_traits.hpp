@@ -12,6 +12,7 @@
 #include "shardwise/embedding/compose/layer_policies.hpp"
 #include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/shard_map.hpp"
 
@@ -35,9 +36,10 @@ constexpr Pools pools_of() {
 
 }  // namespace detail
 
-/// The policies P (a LayerPolicies) as values.
+/// The policies P (a LayerPolicies) as values. \throws BadInput for constants that the rule's `check()` refuses
 template <class P>
 [[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
+    check_rule(rule);
     return {.pools = detail::pools_of<typename P::pooling>(),
             .mixed = P::mixed,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,

@@ -48,7 +48,8 @@ class LayerBlueprint {
     };
 
     /// \param towers  LayerOptions::towers
-    /// \throws BadInput for a topology and tables that make no sense, and constants of a module that do not fit
+    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, and
+    /// constants of a module that do not fit
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {});
 
     /// With the layer's towers.
@@ -92,6 +93,7 @@ class LayerBlueprint {
     [[nodiscard]] std::int64_t static_bytes(int rank) const;
 
   private:
+    void check_sizes() const;
     void check_batches(std::size_t count) const;
     void check_rank(int rank) const;
     [[nodiscard]] bool spans_towers() const;

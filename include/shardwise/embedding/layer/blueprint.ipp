@@ -20,6 +20,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
       tables_{std::move(tables)},
       traits_{std::move(traits)},
       features_{tables_, traits_.pools} {
+    check_sizes();
     if (traits_.hierarchical && towers.empty() && !spans_towers()) towers = deal_tables(tables_, topology_.towers());
     std::vector<int> tower_of;  // (table)
     if (!towers.empty()) {
@@ -37,6 +38,26 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         features_.become_towers(towers_.outputs);
     }
     take_digest(towers);
+}
+
+/// Bytes are counted as std::int64_t, and buffers take up to an eighth more than was asked for: tables of no more than
+/// 2^62 bytes together leave room for all sums. No rank holds more of a table than all of it.
+SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
+    constexpr double most = 0x1p62;
+    const auto whole = [](double number) {
+        const std::string digits = std::to_string(number);
+        return digits.substr(0, digits.find('.'));
+    };
+    double bytes = 0;
+    for (const TableConfig& table : tables_) {
+        if (table.rows < 1 || table.dim < 1) continue;  // refused where it is placed
+        bytes += 4.0 * static_cast<double>(table.rows) *
+                 (table.dim * (1.0 + traits_.rule->element_slots()) + traits_.rule->row_slots());
+        if (bytes > most)
+            throw BadInput{"table '" + table.name + "', of " + std::to_string(table.rows) + " rows and dimension " +
+                           std::to_string(table.dim) + ", brings the tables and moments of the layer to " +
+                           whole(bytes) + " bytes, and a layer has at most " + whole(most) + ": give smaller tables"};
+    }
 }
 
 SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {

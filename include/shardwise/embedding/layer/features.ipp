@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/layer/features.hpp"

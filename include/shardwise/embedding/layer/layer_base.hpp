@@ -113,7 +113,7 @@ class LayerBase {
     LayerVectors forward(Flight& flight, const SourceLocation& where = SourceLocation::current());
 
     /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
-    /// \throws BadInput on every rank when any rank's gradient has the wrong shape; no row has changed
+    /// \throws BadInput on every rank when any rank's gradient has the wrong shape, or at step 2^53; no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
 
     /// Checks a batch eagerly: all that forward would find wrong is found before anything is looked up. Collective; one
@@ -185,6 +185,8 @@ class LayerBase {
     void set_steps(std::int64_t steps);
 
   private:
+    static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
+
     void make_stores();
     void bind_states();
     detail::LayerState& free_state();

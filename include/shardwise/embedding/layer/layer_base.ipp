@@ -96,6 +96,9 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     state.flight.called_from(where);
     if (!state.looked_up)
         throw BadInput{"backward of a flight that was not looked up: call forward first, and backward once a flight"};
+    if (steps_ >= most_steps)  // set_steps takes every number that a checkpoint of a layer may have
+        throw BadInput{"this layer is at step " + std::to_string(steps_) +
+                       ", and counts no further: give set_steps a smaller number"};
     static_cast<void>(flight.release());
     state.bind_gradient(gradient);
     step_.step = steps_ + 1;
@@ -105,7 +108,6 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
 }
 
 SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
-    constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
     if (steps < 0 || steps > most_steps)
         throw BadInput{std::to_string(steps) + " training steps: give a number from 0 to " +
                        std::to_string(most_steps)};

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/split_mix.hpp"
 
 /// \file
 /// What a table begins with.
@@ -15,15 +16,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// involved.
 [[nodiscard]] constexpr float initial_weight(std::uint64_t seed, int table, std::int64_t row, int column,
                                              float bound) noexcept {
-    const auto mix = [](std::uint64_t x) {  // the finalizer of SplitMix64
-        x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-        x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-        return x ^ (x >> 31U);
-    };
-    std::uint64_t x = mix(seed + 0x9e3779b97f4a7c15ULL);
-    x = mix(x ^ static_cast<std::uint64_t>(table) * 0xd1342543de82ef95ULL);
-    x = mix(x ^ static_cast<std::uint64_t>(row) * 0x9e3779b97f4a7c15ULL);
-    x = mix(x ^ static_cast<std::uint64_t>(column) * 0xaf251af3b0f025b5ULL);
+    std::uint64_t x = split_mix(seed + split_mix_step);
+    x = split_mix(x ^ static_cast<std::uint64_t>(table) * 0xd1342543de82ef95ULL);
+    x = split_mix(x ^ static_cast<std::uint64_t>(row) * split_mix_step);
+    x = split_mix(x ^ static_cast<std::uint64_t>(column) * 0xaf251af3b0f025b5ULL);
     const float unit = static_cast<float>(x >> 40U) * (1.0F / 16777216.0F);  // [0, 1), 24 bits
     return (unit - 0.5F) * (2.0F * bound);
 }
