@@ -21,9 +21,10 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 /// Appends the parameters of a set under their names, and moment i of parameter w as `dense_state/<w>/<i>`, each of the
-/// parameter's shape. Not collective; copies nothing: `all` refers to the set and the state, for saving and for
-/// loading. \param parameters  allocated, equal on all ranks \param state       (moments, parameters.values().size()):
-/// DenseOptimizer::state() \param moments     DenseOptimizer::moments()
+/// parameter's shape. Not collective. Copies nothing: `all` refers to the set and the state, to save or to load them.
+/// \param parameters  allocated, equal on all ranks
+/// \param state       (moments, parameters.values().size()), DenseOptimizer::state()
+/// \param moments     DenseOptimizer::moments()
 inline void append_tensors(Checkpoint& all, ParameterSet& parameters, std::span<float> state, std::size_t moments) {
     const std::span<float> values = parameters.values();
     for (const Parameter& parameter : parameters) {

@@ -30,14 +30,8 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 /// Copies, on every rank, of the modules of all towers and their moments: each rank trains the module of its own tower
-/// alone, and a checkpoint holds what every rank has.
-///
-///     tensors.gather();          // before it is saved
-///     tensors.append_to(all);    // for saving and for loading
-///     save_checkpoint(comm, path, all);
-///
-///     load_checkpoint(comm, path, all);
-///     tensors.scatter();         // after it was loaded
+/// alone, and a checkpoint holds what every rank has. `append_to` makes the copies part of a checkpoint; `gather` fills
+/// them before one is saved, and `scatter` hands this rank's own over after one was loaded.
 ///
 /// Memory: the modules of all towers, gradients included, and their moments, on every rank, from the first append or
 /// gather on; in no account of the layer's.

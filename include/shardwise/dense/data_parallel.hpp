@@ -39,8 +39,8 @@ template <Group G = World, class Elements>
 ///
 /// Each rank computes the gradients of its own samples, and of a loss that is a mean over the samples of all ranks;
 /// these gradients are summed over the group by BasicTreeAllReduce, so that all ranks have the same bits, and the
-/// copies stay equal. Of parameters in wide precision the sum is taken in double and rounded once, at its end. A step
-/// is
+/// copies stay equal. Of parameters in wide precision the sum is taken in double and rounded once, at its end. So
+/// goes a step:
 ///
 ///     // ... backward: parameters.gradients() are those of this rank's samples ...
 ///     training.start();   // on their way; other work goes on meanwhile

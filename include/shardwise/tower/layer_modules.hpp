@@ -20,8 +20,8 @@
 /// The modules of a layer whose policies are forgotten: what trains them, and what a report says of them. A
 /// `DataParallel<Optimizer, OneTower>` on the parameters of this rank's module trains all of them.
 ///
-/// Nothing here is collective. In all of it M is the module of the layer's policy `Tower<M>`; another one is undefined
-/// behaviour.
+/// Nothing here is collective. M is the module of the layer's policy `Tower<M>`; with another one, behaviour is
+/// undefined.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
