@@ -27,7 +27,6 @@ void pairs(benchmark::State& state) {
     const std::int64_t vectors = state.range(0);
     const std::int64_t dim = state.range(1);
     sw::MemoryAccount memory;
-    sw::single_threaded_blas();
     sw::DotInteraction interaction{dim, vectors - 1, memory.work()};
     std::vector<float> all(static_cast<std::size_t>(samples * vectors * dim), 0.5F);
     std::vector<float> out(static_cast<std::size_t>(samples * interaction.outputs()));

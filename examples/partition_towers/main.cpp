@@ -18,7 +18,6 @@
 
 #include "data.hpp"
 #include "evaluation.hpp"
-#include "feed.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "picture.hpp"
@@ -66,21 +65,21 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
     Trained trained;
     train_dlrm::Model model{o, comm};
     const auto training = train_dlrm::training_data(o, comm.rank(), comm.size());
-    train_dlrm::Feed feed{comm, *training};
+    train_dlrm::Batches batches{comm, *training, train_dlrm::dense_features, train_dlrm::categories};
     train_dlrm::RunningQuality quality;
     const std::int64_t steps = o.steps.value_or(0);
     train_dlrm::Progress progress{static_cast<double>(steps), comm.rank() == 0};
     sw::ClickBatch batch;
     for (std::int64_t step = 0; step < steps; ++step) {
-        feed.announce(batch);
-        std::int64_t samples = feed.global_samples();
-        if (feed.failed()) feed.fail();
+        batches.announce(batch);
+        std::int64_t samples = batches.global_samples();
+        if (batches.failed()) batches.fail();
         if (samples == 0) {
-            feed.rewind();
+            batches.rewind();
             ++trained.passes;
-            feed.announce(batch);
-            samples = feed.global_samples();
-            if (feed.failed()) feed.fail();
+            batches.announce(batch);
+            samples = batches.global_samples();
+            if (batches.failed()) batches.fail();
             if (samples == 0) throw sw::BadInput{"there is no sample to train on"};
         }
         model.start(batch);
@@ -98,8 +97,8 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
         trained.auc = quality.value(comm).auc;
         trained.known = trained.passes > 1;
     } else {
-        train_dlrm::Feed test_feed{comm, *test};
-        trained.auc = train_dlrm::evaluate(model, test_feed, comm, false).auc;
+        train_dlrm::Batches test_batches{comm, *test, train_dlrm::dense_features, train_dlrm::categories};
+        trained.auc = train_dlrm::evaluate(model, test_batches, comm, false).auc;
     }
     return trained;
 }

@@ -8,7 +8,6 @@
 
 #include "data.hpp"
 #include "embedding.hpp"
-#include "feed.hpp"
 #include "meter.hpp"
 #include "model.hpp"
 #include "shardwise/plan/cost.hpp"
@@ -19,11 +18,11 @@ namespace train_dlrm {
 Options choose_sharding(const Options& options, sw::CommunicatorRef comm) {
     if (options.policies.sharding != "auto") return options;
     const auto data = training_data(options, comm.rank(), comm.size());
-    Feed feed{comm, *data};
+    Batches first{comm, *data, dense_features, categories};
     sw::ClickBatch batch;
-    feed.announce(batch);
-    static_cast<void>(feed.global_samples());
-    if (feed.failed()) feed.fail();
+    first.announce(batch);
+    static_cast<void>(first.global_samples());
+    if (first.failed()) first.fail();
     const auto batches = gather_ids(batch, comm);
     std::vector<sw::JaggedView<std::int64_t>> views;
     for (const auto& one : batches)

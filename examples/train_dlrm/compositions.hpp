@@ -21,7 +21,7 @@ namespace detail {
 
 /// Calls use(Layer, its module's config) for the layer with these policies, if there is one.
 template <class S, class C, class M, class Use>
-void with_composition(const Policies& policies, const AnyModule::Config& module, Use use) {
+void with_composition(const Policies& policies, const sw::AnyModule::Config& module, Use use) {
     Policies named = policies;
     named.tower = M::name;
     mp::mp_for_each<mp::mp_transform<mp::mp_identity, Compositions<S, C, M>>>([&](auto identity) {
@@ -39,7 +39,7 @@ void with_composition(const Policies& policies, const AnyModule::Config& module,
 template <class S, class C, class M>
 std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                 const std::vector<sw::TableConfig>& tables,
-                                                const sw::LayerOptions& options, const AnyModule::Config& module) {
+                                                const sw::LayerOptions& options, const sw::AnyModule::Config& module) {
     std::unique_ptr<sw::LayerBase> made;
     detail::with_composition<S, C, M>(policies, module, [&](auto identity, const auto& config) {
         using Layer = typename decltype(identity)::type;
@@ -51,7 +51,7 @@ std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::Co
 template <class S, class C, class M>
 std::optional<sw::LayerBlueprint> draw_composition(const Policies& policies, const sw::Topology& topology,
                                                    const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                                   const AnyModule::Config& module) {
+                                                   const sw::AnyModule::Config& module) {
     std::optional<sw::LayerBlueprint> drawn;
     detail::with_composition<S, C, M>(policies, module, [&](auto identity, const auto& config) {
         using Layer = typename decltype(identity)::type;

@@ -6,6 +6,7 @@
 
 #include "options.hpp"
 #include "shardwise/data/batch.hpp"
+#include "shardwise/data/global_batches.hpp"
 #include "shardwise/data/loader.hpp"
 #include "shardwise/data/slice.hpp"
 
@@ -39,6 +40,7 @@ class Source {
 };
 
 using Loader = sw::PrefetchingLoader<Source>;
+using Batches = sw::GlobalBatches<Loader>;
 
 /// This rank's part of the training data, read in the background. \throws BadInput
 [[nodiscard]] std::unique_ptr<Loader> training_data(const Options& options, int rank, int ranks);

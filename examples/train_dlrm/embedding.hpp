@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "any_module.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/embedding/layer_base.hpp"
 #include "shardwise/embedding/layer_blueprint.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/tower/any_module.hpp"
 
 /// \file
 /// Policies are types, and this program picks among them by name at run time: what it holds is a LayerBase, and all of
@@ -47,11 +47,11 @@ void check_policies(const Policies& policies);
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                                             const std::vector<sw::TableConfig>& tables,
                                                             const sw::LayerOptions& options,
-                                                            const AnyModule::Config& module);
+                                                            const sw::AnyModule::Config& module);
 
 /// The same layer on paper. \throws BadInput as make_embedding
 [[nodiscard]] sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                                 const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                                const AnyModule::Config& module);
+                                                const sw::AnyModule::Config& module);
 
 }  // namespace train_dlrm

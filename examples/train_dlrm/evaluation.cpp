@@ -29,7 +29,7 @@ std::vector<T> concatenate(const std::vector<std::vector<T>>& parts) {
 
 }  // namespace
 
-Quality evaluate(Model& model, Feed& feed, sw::CommunicatorRef comm, bool prefetch) {
+Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch) {
     std::vector<float> logits;
     std::vector<float> labels;
     sw::BinarySums sums;
@@ -37,15 +37,15 @@ Quality evaluate(Model& model, Feed& feed, sw::CommunicatorRef comm, bool prefet
     sw::ClickBatch upcoming;
     bool started = false;
     const auto fetch = [&] {
-        started = feed.announce(upcoming) && prefetch;
+        started = batches.announce(upcoming) && prefetch;
         if (started) model.start(upcoming);
     };
-    feed.rewind();
+    batches.rewind();
     fetch();
-    while (feed.global_samples() != 0 || feed.failed()) {
-        if (feed.failed()) {
+    while (batches.global_samples() != 0 || batches.failed()) {
+        if (batches.failed()) {
             if (started) model.drop();
-            feed.fail();
+            batches.fail();
         }
         std::swap(current, upcoming);
         if (!started) model.start(current);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "feed.hpp"
+#include "data.hpp"
 #include "model.hpp"
 #include "shardwise/metrics/binary.hpp"
 #include "shardwise/metrics/streaming_auc.hpp"
@@ -23,7 +23,7 @@ struct Quality {
 };
 
 /// Predicts all test data. Collective. \returns the same on all ranks
-[[nodiscard]] Quality evaluate(Model& model, Feed& feed, sw::CommunicatorRef comm, bool prefetch);
+[[nodiscard]] Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch);
 
 /// Metrics of the samples that a model predicts before it learns from them, in constant memory.
 class RunningQuality {

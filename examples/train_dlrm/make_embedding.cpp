@@ -62,7 +62,7 @@ using Units = mp::mp_copy_if<mp::mp_product<Unit, Shardings, Collectives, TowerM
 template <class Use>
 void with_unit(const Policies& policies, Use use) {
     mp::mp_for_each<Units>([&]<class S, class C, class M>(Unit<S, C, M> unit) {
-        const bool has_module = std::is_same_v<M, AnyModule>;
+        const bool has_module = std::is_same_v<M, sw::AnyModule>;
         if (policies.sharding == S::name && policies.collective == C::name && (policies.tower != "pass") == has_module)
             use(unit);
     });
@@ -153,7 +153,7 @@ std::string axis_help(const std::string& axis) {
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                               const std::vector<sw::TableConfig>& tables,
-                                              const sw::LayerOptions& options, const AnyModule::Config& module) {
+                                              const sw::LayerOptions& options, const sw::AnyModule::Config& module) {
     check_policies(policies);
     std::unique_ptr<sw::LayerBase> made;
     with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {
@@ -165,7 +165,7 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
 
 sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                   const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                  const AnyModule::Config& module) {
+                                  const sw::AnyModule::Config& module) {
     check_policies(policies);
     std::optional<sw::LayerBlueprint> drawn;
     with_unit(policies, [&]<class S, class C, class M>(Unit<S, C, M>) {

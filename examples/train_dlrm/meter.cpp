@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "feed.hpp"
+#include "data.hpp"
 #include "shardwise/comm/collectives.hpp"
 
 namespace train_dlrm {
@@ -43,7 +43,7 @@ void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
     predicted_ += cost.forward.sent_by(rank);
     predicted_ += cost.backward.sent_by(rank);
     predicted_ += model.predict_reduction().sent_by(rank);
-    predicted_ += Feed::predict(uncounted_.topology()).sent_by(rank);
+    predicted_ += Batches::predict(uncounted_.topology()).sent_by(rank);
     flushes_[static_cast<std::uint32_t>(++steps_)] = sw::flushes_of(cost.segments, rank);
     sw::barrier(uncounted_);
 }
@@ -51,7 +51,7 @@ void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
 void Meter::close(const Model& model, bool ended) {
     if (!open_) return;
     open_ = false;
-    if (ended) predicted_ += Feed::predict(uncounted_.topology()).sent_by(uncounted_.rank());
+    if (ended) predicted_ += Batches::predict(uncounted_.topology()).sent_by(uncounted_.rank());
     moved_ = counted_->sent().sent_by(counted_->rank());
     const sw::MemoryAccount& memory = model.embedding_memory();
     memory_ = {.fixed = memory.static_bytes(), .dynamic = memory.dynamic_bytes(), .peak = memory.peak_bytes()};

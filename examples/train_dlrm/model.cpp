@@ -5,7 +5,9 @@
 #include <string>
 #include <type_traits>
 
+#include "shardwise/checkpoint/dense_tensors.hpp"
 #include "shardwise/dense/loss.hpp"
+#include "shardwise/tower/layer_modules.hpp"
 #include "shardwise/tower/parameters.hpp"
 #include "stopwatch.hpp"
 
@@ -15,6 +17,12 @@ namespace {
 
 sw::ParameterSet& parameters_of(std::variant<sw::DlrmDense, sw::DcnDense>& dense) {
     return std::visit([](auto& model) -> sw::ParameterSet& { return model.parameters(); }, dense);
+}
+
+/// Dense weights learn as rows do. Row-wise moments make no sense for them: they learn by Adagrad then.
+sw::AnyDenseOptimizer optimizer_of(const sw::ParameterSet& parameters, const std::string& of_rows,
+                                   sw::MemoryAccount& memory) {
+    return {of_rows == "sgd" || of_rows == "adam" ? of_rows : "adagrad", parameters.values().size(), memory.tables()};
 }
 
 }  // namespace
@@ -38,9 +46,7 @@ Model::Dense Model::make_dense(const Options& o, const sw::LayerBase& embedding,
 }
 
 Model::Model(const Options& o, sw::CommunicatorRef comm)
-    : topology_{comm.topology()},
-      learning_rate_{o.learning_rate},
-      wide_{precision_of(o) == sw::DensePrecision::wide},
+    : learning_rate_{o.learning_rate},
       embedding_{make_embedding(o.policies, comm, tables_of(o),
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
@@ -49,10 +55,14 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
                                  .tracer = tracer_.get()},
                                 module_config(o))},
       dense_{make_dense(o, *embedding_, *dense_memory_)},
-      learner_{parameters_of(dense_), o.policies.optimizer, precision_of(o), comm, topology_, *dense_memory_},
+      training_{parameters_of(dense_), optimizer_of(parameters_of(dense_), o.policies.optimizer, *dense_memory_), comm,
+                dense_memory_->work()},
       logit_gradient_{dense_memory_->work()} {
-    if (o.policies.tower != "pass")
-        modules_.emplace(module_config(o), o.policies.optimizer, *embedding_, comm, *dense_memory_);
+    if (o.policies.tower == "pass") return;
+    sw::ParameterSet& parameters = sw::module_of<sw::AnyModule>(*embedding_).parameters();
+    module_training_.emplace(parameters, optimizer_of(parameters, o.policies.optimizer, *dense_memory_), comm,
+                             embedding_->topology(), dense_memory_->work());
+    module_tensors_.emplace(*embedding_, *module_training_, comm);
 }
 
 std::span<const float> Model::forward(const sw::ClickBatch& batch) {
@@ -85,44 +95,42 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
     tracer_->add("backward of the MLPs", sw::SpanKind::compute, number(), begin);
     {
         const Stopwatch watch{reduction_seconds_};
-        learner_.start();
+        training_.start();
     }
     embedding_->backward(std::move(flights_.front()), {.pooled = to_embeddings, .sequences = {}});
     flights_.pop_front();
     const std::int64_t reduction = tracer_->now();
     {
         const Stopwatch watch{reduction_seconds_};
-        learner_.finish();
-        if (modules_) modules_->sum();
+        training_.finish();
+        if (module_training_) module_training_->sum();
     }
     tracer_->add("sum of dense gradients", sw::SpanKind::compute, number(), reduction);
     ++steps_;
     const double rate = learning_rate_.at(steps_);
-    learner_.step(rate);
-    if (modules_) modules_->step(rate);
+    training_.step(rate);
+    if (module_training_) module_training_->step(rate);
     return loss;
 }
 
 sw::TrafficMatrix Model::predict_reduction() const {
-    const auto elements = static_cast<std::int64_t>(learner_.parameters().values().size());
-    sw::TrafficMatrix moved =
-        wide_ ? sw::predict_all_reduce<double>(topology_, elements) : sw::predict_all_reduce(topology_, elements);
-    if (modules_) moved += modules_->predict_reduction();
+    sw::TrafficMatrix moved = training_.predict_sum();
+    if (module_training_) moved += sw::predict_module_sum<sw::AnyModule>(*embedding_, training_.precision());
     return moved;
 }
 
 sw::Checkpoint Model::checkpoint() {
     sw::Checkpoint all{.layer = sw::shards_of(*embedding_), .dense = {}, .numbers = {}};
-    append_tensors(all, learner_.parameters(), learner_.rule().state(), learner_.rule().moments());
-    if (modules_) modules_->append_tensors(all);
+    sw::append_tensors(all, training_);
+    if (module_tensors_) module_tensors_->append_to(all);
     return all;
 }
 
 void Model::set_steps(std::int64_t steps) {
     steps_ = steps;
     embedding_->set_steps(steps);
-    learner_.rule().set_steps(steps);
-    if (modules_) modules_->set_steps(steps);
+    training_.optimizer().set_steps(steps);
+    if (module_training_) module_training_->optimizer().set_steps(steps);
 }
 
 ModelSize Model::size() const {
@@ -135,8 +143,12 @@ ModelSize Model::size() const {
         dense_);
     for (const sw::TableConfig& table : embedding_->tables())
         size.tables += table.rows * table.dim;
-    if (modules_) modules_->add_size(size.flops, size.modules);
-    if (modules_) size.compression = sw::compression(embedding_->towers());
+    if (module_training_) {
+        const auto modules = sw::size_of_modules<sw::AnyModule>(*embedding_);
+        size.flops += modules.flops;
+        size.modules = modules.parameters;
+        size.compression = sw::compression(embedding_->towers());
+    }
     return size;
 }
 

@@ -10,16 +10,18 @@
 #include <variant>
 
 #include "embedding.hpp"
-#include "learner.hpp"
-#include "modules.hpp"
 #include "options.hpp"
-#include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/checkpoint/checkpoint.hpp"
+#include "shardwise/checkpoint/tower_tensors.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/data/batch.hpp"
+#include "shardwise/dense/any_optimizer.hpp"
+#include "shardwise/dense/data_parallel.hpp"
 #include "shardwise/dense/dcn.hpp"
 #include "shardwise/dense/dlrm.hpp"
 #include "shardwise/plan/trace.hpp"
+#include "shardwise/tower/any_module.hpp"
 
 /// \file
 /// The model on one rank: sharded tables, and dense layers that every rank has a copy of.
@@ -73,10 +75,10 @@ class Model {
     [[nodiscard]] sw::Checkpoint checkpoint();
     /// Before a checkpoint is saved, and after it is loaded: each rank has the module of its own tower alone.
     void gather_modules() {
-        if (modules_) modules_->gather();
+        if (module_tensors_) module_tensors_->gather();
     }
     void scatter_modules() {
-        if (modules_) modules_->scatter();
+        if (module_tensors_) module_tensors_->scatter();
     }
     /// Seconds of exchanges inside the embedding layer; of these, those in which it computes nothing; and of the sum of
     /// dense gradients.
@@ -92,13 +94,12 @@ class Model {
     std::unique_ptr<sw::MemoryAccount> embedding_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::MemoryAccount> dense_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();
-    sw::Topology topology_;
     sw::LearningRate learning_rate_;
-    bool wide_;  // unless --order tree
     std::unique_ptr<sw::LayerBase> embedding_;
-    std::optional<Modules> modules_;
     Dense dense_;
-    Learner<sw::World> learner_;
+    sw::DataParallel<sw::AnyDenseOptimizer> training_;
+    std::optional<sw::DataParallel<sw::AnyDenseOptimizer, sw::OneTower>> module_training_;
+    std::optional<sw::TowerTensors<sw::AnyModule, sw::AnyDenseOptimizer>> module_tensors_;
     sw::Buffer<float> logit_gradient_;
     std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started
     sw::MatrixView<const float> vectors_;

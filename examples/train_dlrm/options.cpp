@@ -381,7 +381,7 @@ sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
     return sw::deal_tables(tables_of(o), o.tower_count);
 }
 
-AnyModule::Config module_config(const Options& o) {
+sw::AnyModule::Config module_config(const Options& o) {
     if (o.policies.tower == "cross")
         return {sw::Cross::Config{.layers = 1,
                                   .rank = static_cast<int>(o.cross_rank),

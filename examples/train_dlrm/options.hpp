@@ -90,7 +90,7 @@ inline constexpr int categories = 26;
     return o.policies.order == "tree" ? sw::DensePrecision::single : sw::DensePrecision::wide;
 }
 /// The module of each tower, where policies.tower says that there is one.
-[[nodiscard]] AnyModule::Config module_config(const Options& options);
+[[nodiscard]] sw::AnyModule::Config module_config(const Options& options);
 
 /// Asks whether a run can write `path`, and makes no file. All ranks of a job ask at once. \throws BadInput
 /// \param replaced  the file is written beside an older one, which it then replaces

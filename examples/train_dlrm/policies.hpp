@@ -8,7 +8,6 @@
 
 #include <boost/mp11.hpp>
 
-#include "any_module.hpp"
 #include "embedding.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
@@ -19,6 +18,7 @@
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/row.hpp"
 #include "shardwise/sharding/table.hpp"
+#include "shardwise/tower/any_module.hpp"
 
 /// \file
 /// The policies of every axis, and the compositions that this program has: their product, less what makes no sense.
@@ -34,7 +34,7 @@ using Orders = mp::mp_list<sw::WideTree, sw::Tree, sw::Sample>;
 using Wires = mp::mp_list<sw::Fp32, sw::Bf16>;
 using MixedTables = sw::Mixed<sw::DP, sw::Table, sw::Row>;
 using Collectives = mp::mp_list<sw::Flat, sw::TwoStage, sw::Hierarchical>;
-using TowerModules = mp::mp_list<sw::PassThrough, AnyModule>;
+using TowerModules = mp::mp_list<sw::PassThrough, sw::AnyModule>;
 using RelayedOptimizers = mp::mp_list<sw::Sgd, sw::RowwiseAdagrad<>, sw::Adam>;
 using RelayedOrders = mp::mp_list<sw::WideTree, sw::Tree>;
 using Shardings = mp::mp_list<sw::Row, sw::Col<>, sw::Table, sw::DP, MixedTables>;
@@ -45,7 +45,7 @@ struct Composition {
     using Wire = std::conditional_t<std::is_same_v<S, sw::DP>, sw::Wire<sw::Fp32, W>, sw::Wire<W>>;
     using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<O>, sw::Pooling<P>,
                                      sw::Order<Order>, Wire, sw::Tower<M>>;
-    static constexpr bool has_module = std::is_same_v<M, AnyModule>;
+    static constexpr bool has_module = std::is_same_v<M, sw::AnyModule>;
     static Policies names() {
         return {.sharding = S::name,
                 .collective = C::name,
@@ -77,7 +77,7 @@ inline constexpr bool trains_over = std::is_same_v<C, sw::Flat> || (mp::mp_conta
 /// Whether a sharding goes with a collective and a module.
 template <class S, class C, class M>
 inline constexpr bool goes_with =
-    std::is_same_v<M, AnyModule>
+    std::is_same_v<M, sw::AnyModule>
         ? std::is_same_v<C, sw::Hierarchical>&& sends_vectors<S> && !std::is_same_v<S, MixedTables>
         : std::is_same_v<C, sw::Flat> || (std::is_same_v<C, sw::TwoStage> ? sends_parts<S> : sends_vectors<S>);
 
@@ -103,12 +103,12 @@ template <class S, class C, class M>
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_composition(const Policies& policies, sw::CommunicatorRef comm,
                                                               const std::vector<sw::TableConfig>& tables,
                                                               const sw::LayerOptions& options,
-                                                              const AnyModule::Config& module);
+                                                              const sw::AnyModule::Config& module);
 /// The same layer on paper.
 template <class S, class C, class M>
 [[nodiscard]] std::optional<sw::LayerBlueprint> draw_composition(const Policies& policies, const sw::Topology& topology,
                                                                  const std::vector<sw::TableConfig>& tables,
                                                                  const sw::Towers& towers,
-                                                                 const AnyModule::Config& module);
+                                                                 const sw::AnyModule::Config& module);
 
 }  // namespace train_dlrm

@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "choose_sharding.hpp"
+#include "data.hpp"
 #include "evaluation.hpp"
-#include "feed.hpp"
 #include "meter.hpp"
 #include "model.hpp"
 #include "progress.hpp"
@@ -41,9 +41,9 @@ class Trainer {
           model_{o_, counted_},
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
-          feed_{counted_, *training_},
+          batches_{counted_, *training_, dense_features, categories},
           meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1} {
-        if (test_) test_feed_.emplace(counted_, *test_);
+        if (test_) test_batches_.emplace(counted_, *test_, dense_features, categories);
     }
 
     void explain();
@@ -77,8 +77,8 @@ class Trainer {
     Model model_;
     std::unique_ptr<Loader> training_;
     std::unique_ptr<Loader> test_;
-    Feed feed_;
-    std::optional<Feed> test_feed_;
+    Batches batches_;
+    std::optional<Batches> test_batches_;
     Meter meter_;
 
     sw::ClickBatch current_;
@@ -96,9 +96,9 @@ class Trainer {
 };
 
 void Trainer::explain() {
-    feed_.announce(upcoming_);
-    static_cast<void>(feed_.global_samples());
-    if (feed_.failed()) feed_.fail();
+    batches_.announce(upcoming_);
+    static_cast<void>(batches_.global_samples());
+    if (batches_.failed()) batches_.fail();
     const auto batches = gather_ids(upcoming_, below_);
     if (first()) {
         std::vector<sw::JaggedView<std::int64_t>> views;
@@ -113,7 +113,7 @@ void Trainer::explain() {
             sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views).segments));
         std::fflush(stdout);
     }
-    feed_.rewind();
+    batches_.rewind();
 }
 
 void Trainer::load() {
@@ -153,7 +153,7 @@ void Trainer::save() {
 }
 
 void Trainer::fetch(bool start) {
-    started_ = feed_.announce(upcoming_) && start && seen_ >= skip_;
+    started_ = batches_.announce(upcoming_) && start && seen_ >= skip_;
     if (started_) model_.start(upcoming_);
 }
 
@@ -170,7 +170,7 @@ void Trainer::train() {
 void Trainer::begin() {
     meter_.begin();
     seconds_ = 0;
-    feed_.forget_seconds();
+    batches_.forget_seconds();
     other_exchange_ = model_.exchange_seconds();
     other_exposed_ = model_.exposed_seconds();
 }
@@ -178,7 +178,7 @@ void Trainer::begin() {
 void Trainer::epoch(int number, Progress& progress) {
     const auto before = static_cast<std::int64_t>(losses_.size());
     if (losses_.empty() && seen_ >= skip_) begin();
-    if (number > 1) feed_.rewind();
+    if (number > 1) batches_.rewind();
     running_.reset();
     {
         const Stopwatch watch{seconds_};
@@ -188,11 +188,11 @@ void Trainer::epoch(int number, Progress& progress) {
         std::int64_t global_samples = 0;
         {
             const Stopwatch watch{seconds_};
-            global_samples = feed_.global_samples();
+            global_samples = batches_.global_samples();
         }
-        if (feed_.failed()) {
+        if (batches_.failed()) {
             if (started_) model_.drop();
-            feed_.fail();
+            batches_.fail();
         }
         if (global_samples == 0) {
             if (meter_.steps() != 0) meter_.close(model_, true);
@@ -239,7 +239,7 @@ Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
     const double before = model_.exchange_seconds();
     const double exposed_before = model_.exposed_seconds();
-    const Quality quality_of_test = evaluate(model_, *test_feed_, counted_, o_.prefetch);
+    const Quality quality_of_test = evaluate(model_, *test_batches_, counted_, o_.prefetch);
     other_exchange_ += model_.exchange_seconds() - before;
     other_exposed_ += model_.exposed_seconds() - exposed_before;
     return quality_of_test;
@@ -264,8 +264,8 @@ void Trainer::report() {
     auto& split = mine.times.seconds;
     split[1] = model_.exchange_seconds() - other_exchange_;
     split[2] = model_.reduction_seconds();
-    split[3] = feed_.sync_seconds();
-    split[4] = feed_.input_seconds();
+    split[3] = batches_.sync_seconds();
+    split[4] = batches_.input_seconds();
     split[0] = std::max(0.0, seconds_ - split[1] - split[2] - split[3] - split[4]);
     mine.predicted = meter_.predicted();
     mine.moved = meter_.moved();

@@ -23,7 +23,6 @@ double naive(MatrixView<const float> a, bool a_flipped, MatrixView<const float> 
 constexpr std::int64_t sizes[] = {0, 1, 3, 16, 65};
 
 TEST(gemm, equals_the_definition) {
-    shardwise::single_threaded_blas();
     Random random{1};
     for (const std::int64_t m : sizes)
         for (const std::int64_t n : sizes)
@@ -108,7 +107,6 @@ TEST(gemm, threads_get_the_same_bits) {
     std::vector<std::thread> threads;
     for (auto& result : results)
         threads.emplace_back([&result] {
-            shardwise::single_threaded_blas();
             for (int repeat = 0; repeat < 8; ++repeat)
                 result = products(130, 67, 300, 0);
         });

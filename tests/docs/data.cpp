@@ -4,8 +4,12 @@
 /// \file
 /// The fragments of docs/data.md: compiled, not run.
 
+#include <cstdint>
+#include <utility>
+
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/data/criteo.hpp"
+#include "shardwise/data/global_batches.hpp"
 #include "shardwise/data/loader.hpp"
 #include "shardwise/data/numpy_criteo.hpp"
 
@@ -16,6 +20,8 @@ namespace sw = shardwise;
 void train(const sw::ClickBatch& batch);
 void train_on_criteo(const sw::CommunicatorRef& comm, int epochs);
 void read_numpy(const sw::CommunicatorRef& comm);
+void train(const sw::ClickBatch& batch, std::int64_t global_samples);
+void train_in_step(sw::CommunicatorRef comm, sw::PrefetchingLoader<sw::CriteoReader>& loader);
 
 void train_on_criteo(const sw::CommunicatorRef& comm, int epochs) {
     // clang-format off
@@ -35,6 +41,23 @@ void read_numpy(const sw::CommunicatorRef& comm) {
                                   .slice = {.batch = 2048, .rank = comm.rank(), .ranks = comm.size()}}};
     // clang-format on
     reader.rewind();
+}
+
+void train_in_step(sw::CommunicatorRef comm, sw::PrefetchingLoader<sw::CriteoReader>& loader) {
+    // clang-format off
+    sw::GlobalBatches batches{comm, loader, 13, 26};  // columns and features of an empty batch
+    sw::ClickBatch current;
+    sw::ClickBatch next;
+    batches.announce(next);
+    for (;;) {
+        const std::int64_t global_samples = batches.global_samples();
+        if (batches.failed()) batches.fail();  // BadInput on every rank, with the text of the one that could not read
+        if (global_samples == 0) break;        // the end, on every rank
+        std::swap(current, next);
+        batches.announce(next);  // reads ahead; a layer's start(next.ids.view()) belongs here
+        train(current, global_samples);
+    }
+    // clang-format on
 }
 
 }  // namespace docs

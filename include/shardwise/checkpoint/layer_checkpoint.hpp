@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "shardwise/checkpoint/checkpoint.hpp"
 #include "shardwise/checkpoint/layer_shards.hpp"
 #include "shardwise/checkpoint/safetensors.hpp"
 #include "shardwise/checkpoint/shard_rows.hpp"
@@ -29,21 +29,6 @@
 /// rows.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// A tensor that every rank has a copy of.
-struct DenseTensor {
-    std::string name;
-    std::vector<std::int64_t> shape;
-    std::span<float> values;
-};
-
-/// What goes into a checkpoint, or comes out of it. Refers to memory of the model.
-struct Checkpoint {
-    LayerShards layer;
-    std::vector<DenseTensor> dense;
-    std::map<std::string, std::int64_t> numbers;  ///< by name; `load` fills in the values of the names that stand here
-    std::int64_t chunk_bytes = std::int64_t{4} << 20;  ///< of a table that are on their way at once
-};
 
 namespace detail {
 

@@ -67,8 +67,8 @@ class MpiCommunicator {
     /// Number of flushes that are posted and not yet known to be complete.
     [[nodiscard]] std::int64_t outstanding() const noexcept { return outstanding_; }
 
-    /// Starts a flush, see Exchanging. Does not block. \throws Error when MPI reports one; Mismatch after an earlier
-    /// one
+    /// Starts a flush, see Exchanging. Does not block.
+    /// \throws Error when MPI reports one; Mismatch after an earlier one
     Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in) {
         throw_if_broken();
         const std::uint32_t index = detail::take_record(flushes_, free_);

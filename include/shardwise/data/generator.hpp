@@ -98,8 +98,8 @@ class ClickGenerator {
         row_scale_ = half / std::sqrt(ids);
     }
 
-    /// Generates this rank's next batch; it may be empty. \returns false at the end, on every rank after as many
-    /// batches
+    /// Generates this rank's next batch; it may be empty.
+    /// \returns false at the end, on every rank after as many batches
     bool next(ClickBatch& batch) {
         const Slice& slice = options_.slice;
         const std::int64_t left = options_.samples - position_;

@@ -15,7 +15,6 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/dense/activation.hpp"
-#include "shardwise/dense/gemm.hpp"
 #include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
@@ -100,7 +99,6 @@ class DenseModel {
           meeting_gradient_{memory.work()},
           dense_gradient_{memory.work()},
           embedding_gradient_{memory.work()} {
-        single_threaded_blas();
         parameters_.allocate(config_.precision);
         interaction_.initialize(config_.seed);
         bottom_.initialize(config_.seed);

@@ -18,19 +18,14 @@
 /// \file
 /// Matrix products, by OpenBLAS on the calling thread.
 ///
+/// A rank is one thread of computation, and ranks are often threads of one process: a BLAS with threads of its own
+/// would compete with them. So the first product makes OpenBLAS compute on the calling thread, in the whole process and
+/// from then on. Safe from several threads.
+///
 /// None is collective, none allocates. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
 /// The bits of a product are a function of its shapes, strides and values: operands at other addresses give the same.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// Makes OpenBLAS compute on the calling thread, in the whole process and from then on.
-///
-/// A rank is one thread of computation, and ranks are often threads of one process: a BLAS with threads of its own
-/// would compete with them. Every dense model calls this when constructed. Safe from several threads; only the first
-/// call acts.
-inline void single_threaded_blas() {
-    [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
-}
 
 /// What to do about an OpenBLAS that does not know this processor: newer ones than itself it treats as one without AVX,
 /// and products take several times as long. Empty where it knows the processor. Not collective.
@@ -49,6 +44,11 @@ inline void single_threaded_blas() {
 }
 
 namespace detail {
+
+/// Only the first call acts; another one reads a byte.
+inline void single_threaded_blas() {
+    [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
+}
 
 template <class T>
 bool fits_blas(MatrixView<const T> x) {
@@ -73,6 +73,7 @@ void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a,
             std::fill_n(c.row(i), c.columns(), T{0});
         return;
     }
+    single_threaded_blas();
     const auto number = [](std::int64_t n) { return static_cast<blasint>(n); };
     const auto product = [] {
         if constexpr (std::is_same_v<T, float>) {

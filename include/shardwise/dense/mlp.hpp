@@ -86,7 +86,8 @@ class Mlp {
     }
 
     /// Overwrites the gradients of all layers. Not collective; 4 * samples flops a weight, 2 * samples in the first
-    /// layer. \param gradient  (samples, outputs), with respect to the output of the last forward
+    /// layer.
+    /// \param gradient  (samples, outputs), with respect to the output of the last forward
     void backward(MatrixView<const float> gradient) {
         const MatrixView<const float> dz = backward_to_first(gradient);
         layers_.front().backward(input_, dz, wide());

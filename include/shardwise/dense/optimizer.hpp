@@ -23,14 +23,17 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// What a trainer asks of an optimizer of dense parameters: made for a number of elements, with its state on a memory
-/// resource (a MemoryAccount's `tables()`); `step(values, gradients, learning_rate)`, where the learning rate is that
-/// of this step; `state()`, its moments as one span, and `steps()`, both for checkpoints, restored by `set_steps(t)`.
+/// What a trainer asks of an optimizer of dense parameters: `step(values, gradients, learning_rate)`, where the
+/// learning rate is that of this step; `state()`, its moments as one span, all elements' first ones before the second,
+/// and `moments()`, how many an element has; `steps()`, which like the state goes into checkpoints, restored by
+/// `set_steps(t)`. Those here are made of a number of elements and a memory resource (a MemoryAccount's `tables()`),
+/// where the state lies.
 template <class T>
-concept DenseOptimizer = std::constructible_from<T, std::size_t, std::pmr::memory_resource&> &&
-    requires(T& optimizer, std::span<float> values, std::span<const float> gradients, std::int64_t steps) {
+concept DenseOptimizer = requires(T& optimizer, std::span<float> values, std::span<const float> gradients,
+                                  std::int64_t steps) {
     optimizer.step(values, gradients, 0.1);
     { optimizer.state() } -> std::same_as<std::span<float>>;
+    { optimizer.moments() } -> std::same_as<std::size_t>;
     { optimizer.steps() } -> std::same_as<std::int64_t>;
     optimizer.set_steps(steps);
 };
@@ -49,6 +52,7 @@ class DenseSgd {
         ++steps_;
     }
     [[nodiscard]] std::span<float> state() noexcept { return {}; }
+    [[nodiscard]] static constexpr std::size_t moments() noexcept { return 0; }
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
 
@@ -95,6 +99,7 @@ class DenseAdagrad {
     }
     /// s, (elements).
     [[nodiscard]] std::span<float> state() noexcept { return sums_.span(); }
+    [[nodiscard]] static constexpr std::size_t moments() noexcept { return 1; }
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
 
@@ -155,6 +160,7 @@ class DenseAdam {
     }
     /// m, (elements), then v, (elements).
     [[nodiscard]] std::span<float> state() noexcept { return moments_.span(); }
+    [[nodiscard]] static constexpr std::size_t moments() noexcept { return 2; }
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
 

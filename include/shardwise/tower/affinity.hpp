@@ -36,8 +36,8 @@ struct Affinity {
 /// Not collective; samples * features^2 / 2 dots a batch.
 class AffinityMeter {
   public:
-    /// \param features   vectors a sample \param dimension  elements of each; tables of other dimensions enter as
-    /// chunks of equal width
+    /// \param features   vectors a sample
+    /// \param dimension  elements of each; tables of other dimensions enter as chunks of equal width
     /// \throws BadInput when either is not positive
     AffinityMeter(std::int64_t features, std::int64_t dimension) : features_{features}, dimension_{dimension} {
         if (features < 1 || dimension < 1)

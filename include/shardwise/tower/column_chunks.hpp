@@ -59,8 +59,8 @@ struct ColumnChunks {
     return chunks;
 }
 
-/// The batch for the tables that `chunks` has: the ids of each feature once a block. \param batch  for the tables that
-/// were cut, its features in their order
+/// The batch for the tables that `chunks` has: the ids of each feature once a block.
+/// \param batch  for the tables that were cut, its features in their order
 /// \throws BadInput when it makes no sense, has keys, or another number of features
 template <class Id>
 [[nodiscard]] JaggedBatch<Id> repeat_ids(const JaggedView<Id>& batch, const ColumnChunks& chunks) {

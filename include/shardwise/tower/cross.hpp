@@ -59,7 +59,6 @@ class Cross {
         : parameters_{memory.tables()},
           parts_{parameters_, config, shape},
           wide_{config.precision == DensePrecision::wide} {
-        single_threaded_blas();
         parameters_.allocate(config.precision);
         parts_.net.initialize(detail::tower_seed(seed, shape));
         if (parts_.map) parts_.map->initialize(detail::tower_seed(seed, shape));

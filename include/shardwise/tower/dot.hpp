@@ -58,7 +58,6 @@ class Dot {
         : parameters_{memory.tables()},
           maps_{parameters_, config, shape},
           wide_{config.precision == DensePrecision::wide} {
-        single_threaded_blas();
         parameters_.allocate(config.precision);
         for (const Linear& map : maps_.features)
             map.initialize(detail::tower_seed(seed, shape));

@@ -17,7 +17,8 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 /// The adjusted Rand index (Hubert and Arabie, 1985): 1 when two partitions are equal, whatever the names of their
-/// parts, and 0 on average when they have nothing to do with each other. Pure. \param a, b  (thing): its part
+/// parts, and 0 on average when they have nothing to do with each other. Pure.
+/// \param a, b  (thing): its part
 /// \throws BadInput when they are of different sizes
 [[nodiscard]] inline double adjusted_rand_index(std::span<const int> a, std::span<const int> b) {
     if (a.size() != b.size())

@@ -1,0 +1,34 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shardwise/checkpoint/layer_shards.hpp"
+#include "shardwise/core/config.hpp"
+
+/// \file
+/// What goes into a checkpoint, without what reads and writes files: checkpoint/layer_checkpoint.hpp.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// A tensor that every rank has a copy of.
+struct DenseTensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::span<float> values;
+};
+
+/// What goes into a checkpoint, or comes out of it. Refers to memory of the model.
+struct Checkpoint {
+    LayerShards layer;
+    std::vector<DenseTensor> dense;
+    std::map<std::string, std::int64_t> numbers;  ///< by name; `load` fills in the values of the names that stand here
+    std::int64_t chunk_bytes = std::int64_t{4} << 20;  ///< of a table that are on their way at once
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
