@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // EXPECT: plans that run together end in lanes of one form
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/sharding/dp.hpp"
 
 namespace sw = shardwise;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory_resource>
 
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
 
 /// A module that learns nothing.
 struct Keep {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // EXPECT: rows are reduced over World, OneHost or Peers: sums over any other group are no level of the tree
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 
 namespace sw = shardwise;
 

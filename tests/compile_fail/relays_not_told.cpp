@@ -4,7 +4,7 @@
 // Relays of sequences that nobody tells how many vectors there are.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
 // EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<shardwise:: OwnedIds<false
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/sharding/col.hpp"
 
 namespace sw = shardwise;

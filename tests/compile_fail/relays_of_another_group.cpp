@@ -4,7 +4,7 @@
 // A sum of the wrong level: parts that met in a tower are summed by host.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
 // EXPECT_LINE: StepFollows<shardwise:: ExchangeVectors<shardwise:: SumShards<shardwise:: RelayedVectors<shardwise::
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 
 namespace sw = shardwise;
 

@@ -4,7 +4,7 @@
 // A step that does not fit in the middle of a plan: the steps behind it add no errors of their own.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
 // EXPECT_LINE: StepFollows<shardwise:: ExchangeIds ExchangeVectors<shardwise:: OwnedIds<false
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 
 namespace sw = shardwise;
 

@@ -3,7 +3,7 @@
 
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
 // EXPECT_LINE: StepFollows<shardwise:: Split<shardwise:: Join<shardwise:: ShardIds>
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 
 namespace sw = shardwise;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // EXPECT: a step that keeps a tape may stand only once in a plan, since tapes are found by type
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/program.hpp"
 

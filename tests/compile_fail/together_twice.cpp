@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // EXPECT: a plan has at most one Together
-#include "shardwise/embedding/plans.hpp"
+#include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/plan/program.hpp"
 
 namespace sw = shardwise;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "shardwise/embedding/lookup.cuh"
-#include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/kernels/lookup.cuh"
+#include "shardwise/embedding/tables/initial_weight.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"

@@ -23,7 +23,7 @@
 
 #include <cuda_runtime.h>
 
-#include "shardwise/embedding/lookup.cuh"
+#include "shardwise/embedding/kernels/lookup.cuh"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"

@@ -9,7 +9,7 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
-#include "shardwise/embedding/layer_blueprint.hpp"
+#include "shardwise/embedding/layer/blueprint.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/col.hpp"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tables/store.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/row.hpp"

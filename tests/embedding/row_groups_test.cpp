@@ -1,6 +1,6 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "shardwise/embedding/row_groups.hpp"
+#include "shardwise/embedding/kernels/row_groups.hpp"
 
 #include <cstdint>
 #include <map>

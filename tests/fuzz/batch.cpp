@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
-#include "shardwise/embedding/batch_view.hpp"
-#include "shardwise/embedding/check_ids.hpp"
+#include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/row.hpp"
 

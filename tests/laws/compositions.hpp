@@ -13,7 +13,7 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
-#include "shardwise/embedding/layer_base.hpp"
+#include "shardwise/embedding/layer/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file

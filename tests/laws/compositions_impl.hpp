@@ -86,7 +86,7 @@ void add_modules(std::vector<Composition>& all) {
 template <class S, bool Replicated, class... P>
 std::vector<Composition> compositions() {
     std::vector<Composition> all;
-    if constexpr (sw::PlacesByLoad<S>) {  // owners apart, it is what Col<> is
+    if constexpr (sw::MapsTogether<S>) {  // owners apart, it is what Col<> is
         (add_relayed<S, Replicated, P, sw::Flat>(all), ...);
     } else {
         (add_compositions<S, Replicated, P>(all), ...);

@@ -110,7 +110,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
         layer.backward(gradient);
         reference.step(ranks);
         if (!composition.has_modules()) continue;
-        Mix& module = *static_cast<Mix*>(layer->towers().module.get());
+        Mix& module = layer->template module<Mix>();
         const std::string at = where + ", step " + std::to_string(step) + ", gradient of the module";
         expect_same_all(module.gradient().span(), reference.relay_gradient(static_cast<int>(me)), at + " at the relay");
         over_tower(module.gradient().span());

@@ -10,7 +10,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/matrix.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/plan/memory.hpp"
 
 /// \file

@@ -15,7 +15,7 @@
 #include "laws/compositions.hpp"
 #include "laws/mix.hpp"
 #include "laws/scenario.hpp"
-#include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tables/initial_weight.hpp"
 
 /// \file
 /// The reference: one process that owns everything, and sums along the tree. Plain loops; it shares with the library

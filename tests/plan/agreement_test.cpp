@@ -1,6 +1,6 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "shardwise/plan/agreement.hpp"
+#include "shardwise/plan/itinerary.hpp"
 
 #include <string>
 #include <vector>

@@ -10,7 +10,7 @@
 
 #include "dense/support.hpp"
 #include "shardwise/core/digest.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
 
 namespace {
 

@@ -98,7 +98,7 @@ struct TableRows {
 }
 
 /// This rank's rows [first, last) of a part: for each shard, its columns, the number of rows, the rows, their values.
-inline void pack_rows(const LayerShards& layer, const TablePart& part, const std::vector<TableRows>& rows, int rank,
+inline void pack_rows(const LayerShards& layer, const TablePart& part, const std::vector<TableRows>& rows,
                       std::int64_t first, std::int64_t last, std::vector<std::byte>& to) {
     to.clear();
     const auto put = [&](const void* from, std::size_t bytes) {
@@ -109,7 +109,7 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
     std::vector<std::int64_t> numbers;
     for (const TableRows& one : rows) {
         const ShardView& shard = one.shard->view;
-        if (shard.replicated && rank != 0) continue;
+        if (shard.copy != 0) continue;
         if (part.kind == TablePart::Kind::row_state && shard.first_column != 0) continue;
         locals.clear();
         numbers.clear();
@@ -204,7 +204,7 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
         const std::int64_t step = detail::rows_a_chunk(part, checkpoint.chunk_bytes);
         for (std::int64_t first = 0; first < part.rows; first += step) {
             const std::int64_t last = std::min(part.rows, first + step);
-            detail::pack_rows(checkpoint.layer, part, rows, comm.rank(), first, last, mine);
+            detail::pack_rows(checkpoint.layer, part, rows, first, last, mine);
             const auto all = gather_v<std::byte>(comm, 0, mine);
             if (comm.rank() != 0) continue;
             chunk.resize(static_cast<std::size_t>((last - first) * part.width));

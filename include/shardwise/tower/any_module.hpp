@@ -12,7 +12,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/tower/cross.hpp"
 #include "shardwise/tower/dot.hpp"

@@ -18,7 +18,7 @@
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
-#include "shardwise/embedding/tower_module.hpp"
+#include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/tower/parameters.hpp"
 

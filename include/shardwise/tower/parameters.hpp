@@ -10,7 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/embedding/layer_towers.hpp"
+#include "shardwise/embedding/lanes/towers.hpp"
 
 /// \file
 /// What the modules of towers have in common.
@@ -19,7 +19,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// How many times as much a tower's features have as its module lets travel on: sum of their elements by columns of the
 /// result, over all towers of a layer (Disaggregated Multi-Tower, section 4).
-[[nodiscard]] inline double compression(const LayerTowers& towers) {
+[[nodiscard]] inline double compression(const TowerModules& towers) {
     std::int64_t in = 0;
     std::int64_t out = 0;
     for (std::size_t t = 0; t < towers.shapes.size(); ++t) {

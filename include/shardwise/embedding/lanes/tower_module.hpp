@@ -127,6 +127,7 @@ template <TowerModule M>
 class ModulePolicyOf final : public ModulePolicy {
   public:
     explicit ModulePolicyOf(const typename M::Config& config) : config_{config} {}
+    [[nodiscard]] const typename M::Config& config() const noexcept { return config_; }
     [[nodiscard]] std::string name() const override { return M::name; }
     [[nodiscard]] std::int64_t digest() const override {
         Digest digest;

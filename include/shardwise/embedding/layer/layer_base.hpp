@@ -161,11 +161,18 @@ class LayerBase {
     [[nodiscard]] const std::vector<int>& widths() const noexcept { return blueprint_.features().dims; }
     /// The towers of a layer with modules; of others, none.
     [[nodiscard]] const TowerModules& towers() const noexcept { return towers_; }
-    /// The module of this rank's tower. \throws BadInput where the layer's towers have no module of type M
+    /// The module of this rank's tower, and the constants of all towers' modules.
+    /// \throws BadInput where the layer's towers have no module of type M
     template <class M>
     [[nodiscard]] M& module() {
         if (auto* found = dynamic_cast<detail::TowerModuleOf<M>*>(towers_.module.get())) return found->module;
-        throw BadInput{std::string{"this layer's towers have no module of type "} + M::name};
+        throw BadInput{no_module(M::name)};
+    }
+    template <class M>
+    [[nodiscard]] const typename M::Config& module_config() const {
+        if (const auto* found = dynamic_cast<const detail::ModulePolicyOf<M>*>(towers_.policy.get()))
+            return found->config();
+        throw BadInput{no_module(M::name)};
     }
     /// True when results are one matrix, without sequences.
     [[nodiscard]] bool is_pooled() const noexcept { return blueprint_.features().sequences == 0; }
@@ -192,6 +199,7 @@ class LayerBase {
     detail::LayerState& free_state();
     void begin(detail::LayerState& state, const std::string& wrong);
     [[nodiscard]] detail::LayerState& state_of(Flight& flight, const char* what) const;
+    [[nodiscard]] std::string no_module(const std::string& name) const;
     void agree_on(const std::string& wrong, const SourceLocation& where);
     [[nodiscard]] ShardView view_of(std::size_t part, std::size_t slot);
     [[nodiscard]] ShardRowNumbers rows_of(std::size_t part, std::size_t slot) const;

@@ -139,6 +139,11 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::state_of(Flight& flight, const c
     return *flight.state_;
 }
 
+SHARDWISE_INLINE std::string LayerBase::no_module(const std::string& name) const {
+    if (towers_.policy == nullptr) return "the layer's towers have no modules: give it a Tower<> policy";
+    return "the towers of this layer have modules '" + towers_.policy->name() + "', and '" + name + "' was asked for";
+}
+
 SHARDWISE_INLINE void LayerBase::agree_on(const std::string& wrong, const SourceLocation& where) {
     agree_on_input(comm_, wrong.empty() ? wrong : "rank " + std::to_string(comm_.rank()) + ": " + wrong, where);
 }
