@@ -4,7 +4,7 @@
 # shardwise_example(NAME <name> SOURCES <file>... [LIBRARIES <target>...])
 # shardwise_benchmark(NAME <name> SOURCES <file>... [LIBRARIES <target>...])
 #
-# A program in build/<preset>/examples/ or build/<preset>/benchmarks/. It links every tier that is present and CLI11,
+# A program in build/<preset>/examples/ or build/<preset>/benchmarks/. It links every tier that is present, the compiled form and CLI11,
 # fmt and nlohmann_json; a benchmark links Google Benchmark too. SHARDWISE_WITH_MPI is 1 where the mpi tier is there
 # and 0 where it is not.
 #
@@ -23,13 +23,18 @@ add_custom_target(benchmarks)
 set(SHARDWISE_HOST_TIERS ${SHARDWISE_TIERS_PRESENT})
 list(REMOVE_ITEM SHARDWISE_HOST_TIERS cuda)
 list(TRANSFORM SHARDWISE_HOST_TIERS PREPEND shardwise::)
+# Bodies of the core tier once for all programs, where that is built.
+set(SHARDWISE_PROGRAM_LIBRARIES ${SHARDWISE_HOST_TIERS})
+if(TARGET shardwise::compiled)
+    list(APPEND SHARDWISE_PROGRAM_LIBRARIES shardwise::compiled)
+endif()
 
 function(shardwise_program FOLDER)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "SOURCES;LIBRARIES")
     add_executable(${arg_NAME} ${arg_SOURCES})
     add_dependencies(${FOLDER} ${arg_NAME})
     target_link_libraries(${arg_NAME} PRIVATE
-        shardwise_build_flags ${SHARDWISE_HOST_TIERS} CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+        shardwise_build_flags ${SHARDWISE_PROGRAM_LIBRARIES} CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ${arg_LIBRARIES})
     target_compile_definitions(${arg_NAME} PRIVATE SHARDWISE_WITH_MPI=$<TARGET_EXISTS:shardwise::mpi>)
     set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${FOLDER})
 endfunction()

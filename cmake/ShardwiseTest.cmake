@@ -1,13 +1,14 @@
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN]
+# shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN] [HEADER_ONLY]
 #                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
 #
 # One GoogleTest executable, test_<name>, with RapidCheck at hand. It is one CTest test, `<name>`, or
 #   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
 #   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
-# LIBRARIES is shardwise::core unless given. A test that asks for a tier which is not there, or for MPI where there is
+# LIBRARIES is shardwise::core unless given. Bodies are those of shardwise::compiled unless HEADER_ONLY is given, as for
+# what brings its own. A test that asks for a tier which is not there, or for MPI where there is
 # none, is left out with a line that says so. Under the asan and tsan presets only tests that list that sanitizer are
 # built. SHARDWISE_FULL=1 in the environment asks a test for everything; its timeout is then ten times as long.
 #
@@ -38,7 +39,7 @@ function(shardwise_missing_tiers RESULT)
 endfunction()
 
 function(shardwise_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN" "NAME;TIMEOUT"
+    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN;HEADER_ONLY" "NAME;TIMEOUT"
         "SOURCES;LIBRARIES;RANKS;MPI_RANKS;SANITIZERS;LABELS")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
         message(FATAL_ERROR "shardwise_test: needs NAME and SOURCES, does not know '${arg_UNPARSED_ARGUMENTS}'")
@@ -64,6 +65,9 @@ function(shardwise_test)
     set(target test_${arg_NAME})
     add_executable(${target} ${arg_SOURCES})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    if(TARGET shardwise::compiled AND NOT arg_HEADER_ONLY)
+        target_link_libraries(${target} PRIVATE shardwise::compiled)
+    endif()
     target_link_libraries(${target} PRIVATE
         shardwise_build_flags ${arg_LIBRARIES} $<IF:$<BOOL:${arg_OWN_MAIN}>,GTest::gtest,GTest::gtest_main> rapidcheck)
 

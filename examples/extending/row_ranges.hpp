@@ -17,10 +17,9 @@ struct RowRanges : shardwise::WholeColumns {
     using TableShape = shardwise::TableShape;
     static constexpr const char* name = "row_ranges";
     static constexpr shardwise::Splits splits = shardwise::Splits::rows;
-    static constexpr bool replicated = false;
 
     static constexpr int shards(const shardwise::Topology& t, int) noexcept { return t.ranks(); }
-    static constexpr int owner(const shardwise::Topology&, int, int, int shard) noexcept { return shard; }
+    static constexpr int owner(const shardwise::Topology&, int, int shard) noexcept { return shard; }
     static constexpr shardwise::RowPlace place(std::int64_t row, const TableShape& table) noexcept {
         const int shard = static_cast<int>(((row + 1) * table.shards - 1) / table.rows);
         return {.shard = shard, .local = row - first(shard, table)};

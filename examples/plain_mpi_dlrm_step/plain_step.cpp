@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "shardwise/embedding/store.hpp"
+#include "shardwise/embedding/tables/initial_weight.hpp"
 #include "step.hpp"
 
 namespace plain_mpi_dlrm_step {

@@ -44,7 +44,7 @@ void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
     predicted_ += cost.backward.sent_by(rank);
     predicted_ += model.predict_reduction().sent_by(rank);
     predicted_ += Batches::predict(uncounted_.topology()).sent_by(rank);
-    flushes_[static_cast<std::uint32_t>(++steps_)] = sw::flushes_of(cost.segments, rank);
+    rounds_[static_cast<std::uint32_t>(++steps_)] = sw::rounds_of(cost.segments, rank);
     sw::barrier(uncounted_);
 }
 

@@ -10,8 +10,8 @@
 #include "shardwise/comm/counting.hpp"
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/data/batch.hpp"
-#include "shardwise/plan/chrome_trace.hpp"
 #include "shardwise/plan/memory.hpp"
+#include "shardwise/plan/trace.hpp"
 
 /// \file
 /// Predicted bytes beside those that moved and are held, for the first steps of a run.
@@ -61,7 +61,7 @@ class Meter {
     [[nodiscard]] LayerMemory predicted_memory(const Model& model) const;
     [[nodiscard]] const LayerMemory& measured_memory() const noexcept { return memory_; }
     /// What this rank sends in the flushes of each measured step of the embedding layer; flights are numbered from 1.
-    [[nodiscard]] const sw::PredictedFlushes& flushes() const noexcept { return flushes_; }
+    [[nodiscard]] const sw::PredictedRounds& rounds() const noexcept { return rounds_; }
 
   private:
     Counted* counted_;
@@ -73,7 +73,7 @@ class Meter {
     sw::Traffic moved_;
     std::vector<sw::MemoryTally> tallies_;  // of flights, which are used in turn
     LayerMemory memory_;
-    sw::PredictedFlushes flushes_;
+    sw::PredictedRounds rounds_;
 };
 
 }  // namespace train_dlrm

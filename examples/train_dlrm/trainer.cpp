@@ -254,7 +254,7 @@ double Trainer::expected_steps() const {
 }
 
 void Trainer::trace() {
-    sw::write_chrome_trace(below_, o_.trace, model_.tracer(), meter_.flushes());
+    sw::write_chrome_trace(below_, o_.trace, model_.tracer(), meter_.rounds());
 }
 
 void Trainer::report() {

@@ -267,11 +267,17 @@ TEST(LayerCheckpoint, WhereItCannotBeWrittenEveryRankHearsOfIt) {
     EXPECT_EQ(refused, 3);
 }
 
+/// Rows in the opposite order, ten apart.
+struct Downwards : sw::Table {
+    static constexpr const char* name = "downwards";
+    static constexpr std::int64_t row(const sw::RowPlace& place, const sw::TableShape&) {
+        return 40 - 10 * place.local;
+    }
+};
+
 TEST(LayerCheckpoint, RowsInAnyOrder) {
-    const sw::ShardingMaps downwards{.name = "downwards", .row = [](const sw::RowPlace& place, const sw::TableShape&) {
-                                         return 40 - 10 * place.local;
-                                     }};
-    const sw::TableShard shard{.view = {.rows = 5}, .row = {downwards, 0, {}}};
+    const auto downwards = sw::sharding_traits<Downwards>().map({}, std::vector<sw::TableLoad>{{.shape = {.rows = 5}}});
+    const sw::TableShard shard{.view = {.rows = 5}, .row = {downwards[0], 0}};
     const sw::ShardRows rows{shard};
     std::vector<std::pair<std::int64_t, std::int64_t>> seen;
     rows.visit(10, 31, [&](std::int64_t row, std::int64_t local) { seen.emplace_back(row, local); });

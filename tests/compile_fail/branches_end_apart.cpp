@@ -1,19 +1,20 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: plans that run together end in lanes of one form
+// EXPECT: plans that run together end in lanes of forms that the merge behind them takes
 #include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/sharding/dp.hpp"
 
 namespace sw = shardwise;
 
-using Complete = sw::Plan<sw::Split<sw::DP, sw::Sum>, sw::Lookup<sw::Sum>, sw::Join<sw::DP, sw::Sum>>;
+using Complete = sw::Plan<sw::Split<sw::DP>, sw::Lookup<true>, sw::Join<sw::DP, sw::Sum>>;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Other = Complete;
 #else
-using Other = sw::Plan<sw::Split<sw::DP, sw::Sum>, sw::Lookup<sw::Sum>>;
+using Other = sw::Plan<sw::Split<sw::DP>, sw::Lookup<true>>;
 #endif
 
 int main() {
-    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, sw::Plan<sw::Together<Complete, Other>>>));
+    return static_cast<int>(
+        sizeof(sw::FormAfter<sw::Bags, sw::Plan<sw::Together<sw::ForkTables, sw::MergeTables, Complete, Other>>>));
 }

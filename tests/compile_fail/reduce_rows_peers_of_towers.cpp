@@ -11,7 +11,7 @@ using Over = sw::World;
 #else
 using Over = sw::PeersOf<sw::Hosts<2>>;
 #endif
-using Line = sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::Replicate<Over>, sw::Lookup<sw::Sum>>;
+using Line = sw::Plan<sw::Split<sw::Row>, sw::Replicate<Over, sw::Fp32, sw::Tree>, sw::Lookup<true>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::Adjoint<Line>));

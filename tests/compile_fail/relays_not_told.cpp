@@ -3,7 +3,7 @@
 
 // Relays of sequences that nobody tells how many vectors there are.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
-// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<shardwise:: OwnedIds<false
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<shardwise:: OwnedIds<shardwise::
 #include "shardwise/embedding/compose/plans.hpp"
 #include "shardwise/sharding/col.hpp"
 
@@ -14,11 +14,11 @@ constexpr bool told = true;
 #else
 constexpr bool told = false;
 #endif
-template <class G>
-using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32>;
+template <class G, bool ToRelays>
+using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
 using Line =
-    sw::Plan<sw::Split<sw::Col<>, sw::None>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<sw::None>,
-             Hop<sw::OneTower>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Col<>, sw::None>>;
+    sw::Plan<sw::Split<sw::Col<>>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<false>,
+             Hop<sw::OneTower, true>, Hop<sw::PeersOf<sw::OneTower>, false>, sw::Join<sw::Col<>, sw::None>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));

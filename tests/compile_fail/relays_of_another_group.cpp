@@ -13,11 +13,11 @@ using Met = sw::OneTower;
 #else
 using Met = sw::OneHost;
 #endif
-template <class G>
-using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32>;
-using Line =
-    sw::Plan<sw::Split<sw::Row, sw::Sum>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, false>>, sw::Lookup<sw::Sum>,
-             Hop<sw::OneTower>, sw::SumShards<Met>, Hop<sw::PeersOf<sw::OneTower>>, sw::Join<sw::Row, sw::Sum>>;
+template <class G, bool ToRelays>
+using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
+using Line = sw::Plan<sw::Split<sw::Row>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, false>>,
+                      sw::Lookup<true>, Hop<sw::OneTower, true>, sw::SumShards<Met>,
+                      Hop<sw::PeersOf<sw::OneTower>, false>, sw::Join<sw::Row, sw::Sum>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));

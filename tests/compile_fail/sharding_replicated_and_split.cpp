@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: a ShardingPolicy whose rows are replicated keeps whole tables on every rank
+// EXPECT: a ShardingPolicy whose home is one rank keeps whole tables on every rank
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/row.hpp"
@@ -11,7 +11,7 @@ namespace sw = shardwise;
 struct MyRow : sw::Row {
     static constexpr const char* name = "my_row";
 #ifdef SHARDWISE_EXPECT_FAIL
-    static constexpr bool replicated = true;
+    using home = sw::Self;
 #endif
 };
 using Layer = sw::EmbeddingLayer<sw::Sharding<MyRow>>;

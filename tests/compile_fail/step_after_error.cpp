@@ -3,17 +3,17 @@
 
 // A step that does not fit in the middle of a plan: the steps behind it add no errors of their own.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
-// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds ExchangeVectors<shardwise:: OwnedIds<false
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds ExchangeVectors<shardwise:: OwnedIds<shardwise::
 #include "shardwise/embedding/compose/plans.hpp"
 
 namespace sw = shardwise;
 
 #ifndef SHARDWISE_EXPECT_FAIL
-using Middle = sw::Plan<sw::Lookup<sw::Mean>>;
+using Middle = sw::Plan<sw::Lookup<true>>;
 #else
 using Middle = sw::Plan<>;
 #endif
-using Line = sw::Splice<sw::Plan<sw::Split<sw::Row, sw::Mean>, sw::ExchangeIds<>>, Middle,
+using Line = sw::Splice<sw::Plan<sw::Split<sw::Row>, sw::ExchangeIds<>>, Middle,
                         sw::Plan<sw::ExchangeVectors<sw::World, sw::Fp32, sw::Bf16>, sw::Join<sw::Row, sw::Mean>>>;
 
 int main() {

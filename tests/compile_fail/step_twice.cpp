@@ -9,7 +9,7 @@
 namespace sw = shardwise;
 
 template <int Tag>
-using Numbered = sw::Lookup<std::conditional_t<Tag == 0, sw::Sum, sw::Mean>>;
+using Numbered = sw::Agree<std::conditional_t<Tag == 0, sw::World, sw::OneHost>>;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Line = sw::Plan<Numbered<0>, Numbered<1>>;
 #else

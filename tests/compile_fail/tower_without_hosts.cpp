@@ -11,5 +11,5 @@ constexpr int hosts = 0;
 #endif
 
 int main() {
-    return shardwise::Hosts<hosts>::index({.hosts = 2, .ranks_per_host = 2}, 3);
+    return shardwise::Hosts<hosts>::of({.hosts = 2, .ranks_per_host = 2}).index(3);
 }

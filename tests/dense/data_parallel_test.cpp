@@ -75,8 +75,8 @@ void expect_one_model(const sw::Topology& topology, std::int64_t rows, std::int6
             }
             for (std::size_t i = 0; i < size; ++i) {
                 float sum = 0;
-                for (int index = 0; index < G::size(topology); ++index)
-                    sum += gradient_of(G::member(topology, comm.rank(), index), step, i);
+                for (int index = 0; index < G::of(topology).size; ++index)
+                    sum += gradient_of(G::of(topology).member(comm.rank(), index), step, i);
                 alone.gradients()[i] = sum;
             }
             training.step(0.5 / (step + 1));

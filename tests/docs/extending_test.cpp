@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -99,14 +100,13 @@ struct Twice {
     using Out = Form;
     using Adjoint = sw::Plan<Twice>;
     using Uses = boost::mp11::mp_list<>;
-    static constexpr bool reads_state = false;
     static std::string name() { return "Twice"; }
 
     template <class V>
     static void run(sw::StepEnv&, V& view) {
         view.lanes().value *= 2.0F;
     }
-    static void shape(Numbers::Cost&) {}
+    static void shape(const sw::CostEnv&, Numbers::Cost&) {}
 };
 
 struct Forth {};
@@ -120,45 +120,33 @@ struct SumOverRanks {
     using Adjoint = sw::Plan<SumOverRanks<Back>>;
     using Uses = boost::mp11::mp_list<SumOverRanks>;
     using Crosses = sw::World;
-    static constexpr bool reads_state = false;
     static std::string name() { return "SumOverRanks"; }
 
-    struct Tape {
+    struct Tape final : sw::Exchange {
+        float* value = nullptr;
         std::vector<float> parts;  // (rank)
+
+        sw::PartSize size(int) override { return {.payload = sizeof(float), .control = 0}; }
+        void pack(int, sw::ByteWriter& to) override { to.put(*value); }
+        std::int64_t expected(int) override { return sizeof(float); }
+        void unpack(int peer, sw::ByteReader& from) override {
+            parts[static_cast<std::size_t>(peer)] = from.get<float>();
+        }
+        void end() override { *value = std::accumulate(parts.begin(), parts.end(), 0.0F); }
     };
 
     template <class V>
-    static void begin(sw::StepEnv& env, V& view) {
-        auto& parts = view.template tape<SumOverRanks>().parts;
-        parts.assign(static_cast<std::size_t>(env.topology.ranks()), 0.0F);
-        parts[static_cast<std::size_t>(env.rank)] = view.lanes().value;
+    static sw::Exchange& begin(sw::StepEnv& env, V& view) {
+        Tape& tape = view.template tape<SumOverRanks>();
+        tape.value = &view.lanes().value;
+        tape.parts.assign(static_cast<std::size_t>(env.topology.ranks()), 0.0F);
+        tape.parts[static_cast<std::size_t>(env.rank)] = *tape.value;
+        return tape;
     }
-    template <class V>
-    static sw::PartSize size(sw::StepEnv&, V&, int) {
-        return {.payload = sizeof(float), .control = 0};
-    }
-    template <class V>
-    static void pack(sw::StepEnv&, V& view, int, sw::ByteWriter& to) {
-        to.put(view.lanes().value);
-    }
-    template <class V>
-    static std::int64_t expected(sw::StepEnv&, V&, int) {
-        return sizeof(float);
-    }
-    template <class V>
-    static void unpack(sw::StepEnv&, V& view, int peer, sw::ByteReader& from) {
-        view.template tape<SumOverRanks>().parts[static_cast<std::size_t>(peer)] = from.get<float>();
-    }
-    template <class V>
-    static void end(sw::StepEnv&, V& view) {
-        view.lanes().value = 0.0F;
-        for (const float part : view.template tape<SumOverRanks>().parts)
-            view.lanes().value += part;
-    }
-    static void shape(Numbers::Cost&, sw::TrafficMatrix& flush) {
-        for (int from = 0; from < flush.topology().ranks(); ++from)
-            for (int to = 0; to < flush.topology().ranks(); ++to)
-                if (from != to) flush.at(from, to).payload += sizeof(float);
+    static void shape(const sw::CostEnv& env, Numbers::Cost&, sw::TrafficMatrix& round) {
+        for (int from = 0; from < env.topology.ranks(); ++from)
+            for (int to = 0; to < env.topology.ranks(); ++to)
+                if (from != to) round.at(from, to).payload += sizeof(float);
     }
 };
 
@@ -173,7 +161,8 @@ TEST(Extending, AStep) {
         sw::CountingCommunicator counted{comm};
         sw::MemoryAccount memory;
         sw::Frame<Numbers::Lanes> frame{program};
-        sw::FlightCore flight{program, frame.parts(), counted, counted.topology(), memory.work()};
+        const sw::Itinerary itinerary{program, counted.topology(), counted.rank()};
+        sw::Flight flight{itinerary, frame.parts(), counted, memory.work()};
 
         frame.lanes().value = static_cast<float>(comm.rank());
         flight.prepare(1);
@@ -186,7 +175,7 @@ TEST(Extending, AStep) {
 
         sw::CostTree<Numbers::Cost> tree;
         sw::TrafficMatrix predicted{comm.topology()};
-        for (const sw::SegmentCost& cost : sw::predict(program, 0, program.segments.size(), comm.topology(), tree))
+        for (const sw::SegmentCost& cost : sw::predict(program, comm.topology(), tree))
             predicted += cost.traffic;
         EXPECT_EQ(predicted.sent_by(comm.rank()), counted.sent().sent_by(comm.rank()));
     });

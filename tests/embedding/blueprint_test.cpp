@@ -1,6 +1,8 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "shardwise/embedding/layer/blueprint.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +11,6 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/col.hpp"

@@ -171,7 +171,7 @@ TEST(Flights, PredictionsCheckTheirBatches) {
 /// Says that all shards are on a rank that does not exist.
 struct Nowhere : sw::Row {
     static constexpr const char* name = "nowhere";
-    static constexpr int owner(const sw::Topology& t, int, int, int shard) noexcept { return t.ranks() + shard; }
+    static constexpr int owner(const sw::Topology& t, int, int shard) noexcept { return t.ranks() + shard; }
 };
 /// Forgets the last columns.
 struct Short : sw::Row {

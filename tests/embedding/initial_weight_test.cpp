@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "shardwise/embedding/tables/initial_weight.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
@@ -92,14 +93,15 @@ void check_initialize() {
     const auto placement = shardwise::place_tables<S>(topology, tables, {1, 2});
     std::int64_t seen = 0;
     for (int rank = 0; rank < topology.ranks(); ++rank) {
-        shardwise::Store store{placement, rank, 2, 1, *std::pmr::new_delete_resource()};
-        shardwise::initialize<S>(store, placement, 9);
+        const shardwise::HeldShards held{placement, rank};
+        shardwise::Store store{held, 2, 1, *std::pmr::new_delete_resource()};
+        shardwise::initialize(store, placement, 9);
         for (const auto& shard : store.shards()) {
             const auto& table = placement.tables[static_cast<std::size_t>(shard.table)];
             const auto& columns = table.shards[static_cast<std::size_t>(shard.shard)].columns;
             const float bound = 1.0F / std::sqrt(static_cast<float>(table.rows));
             for (std::int64_t local = 0; local < shard.rows; ++local) {
-                const std::int64_t row = S::row({.shard = shard.shard, .local = local}, table.shape);
+                const std::int64_t row = table.map->row({.shard = shard.shard, .local = local});
                 for (int d = 0; d < columns.count; ++d, ++seen)
                     EXPECT_EQ(shard.weights[static_cast<std::size_t>(local * shard.dim + d)],
                               initial_weight(9, table.table, row, columns.first + d, bound));
@@ -110,7 +112,7 @@ void check_initialize() {
             EXPECT_EQ(shard.row_state.size(), static_cast<std::size_t>(shard.rows));
         }
     }
-    EXPECT_EQ(seen, (13 * 6 + 2 * 3) * (S::replicated ? 4 : 1));
+    EXPECT_EQ(seen, (13 * 6 + 2 * 3) * placement.copies());
 }
 
 TEST(Initialize, GivesEveryRowItsWeightsUnderEverySharding) {

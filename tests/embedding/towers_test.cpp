@@ -143,13 +143,11 @@ INSTANTIATE_TEST_SUITE_P(Topologies, Relays,
                                          std::pair{sw::Topology{3, 2}, 3}, std::pair{sw::Topology{2, 3}, 1},
                                          std::pair{sw::Topology{4, 2}, 2}));
 
-/// The peers of a relay in another order: each stands where the next one should.
-struct WrongPeers : sw::PeersOf<sw::OneTower> {
+/// The neighbours of a relay in place of its peers.
+struct WrongPeers {
+    using across = sw::OneTower;
     static std::string name() { return "WrongPeers"; }
-    static constexpr int toward(const sw::Topology& t, int me, int source) noexcept {
-        const int index = sw::PeersOf<sw::OneTower>::index(t, source);
-        return member(t, me, (index + 1) % size(t));
-    }
+    static constexpr sw::Members of(const sw::Topology& t) noexcept { return {.size = t.ranks_per_host, .stride = 1}; }
 };
 
 /// A layer whose plan is another one.
@@ -168,9 +166,9 @@ class LayerWithPlan final : public sw::LayerBase {
     }
 };
 template <class P>
-using LineOver = sw::Plan<sw::Split<sw::Table, sw::Sum>, sw::ExchangeIds<sw::RelaysIn<sw::OneTower, false>>,
-                          sw::Parameters<sw::RowwiseAdagrad<>, sw::Tree, sw::NoRowNorms>, sw::Lookup<sw::Sum>,
-                          sw::ExchangeVectors<sw::OneTower, sw::Fp32, sw::Fp32>,
+using LineOver = sw::Plan<sw::Split<sw::Table>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, false>>,
+                          sw::Parameters<sw::RowwiseAdagrad<>, sw::Tree>, sw::Lookup<true>,
+                          sw::ExchangeVectors<sw::OneTower, sw::Fp32, sw::Fp32, true>,
                           sw::ExchangeVectors<P, sw::Fp32, sw::Fp32>, sw::Join<sw::Table, sw::Sum>>;
 
 /// The result of every rank's lookup. \throws what a rank throws

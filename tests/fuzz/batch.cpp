@@ -5,6 +5,8 @@
 /// What a user hands to a layer: JaggedView::validate, BatchView::bind and check_ids over any lengths, offsets, ids,
 /// weights and keys, against checks that are written down one by one.
 
+#include "shardwise/embedding/lanes/batch.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
-#include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/row.hpp"

@@ -1,12 +1,11 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "shardwise/plan/itinerary.hpp"
-
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/topology/groups.hpp"
 
@@ -29,27 +28,20 @@ struct Pass {
     template <class Form>
     using Out = Form;
     using Adjoint = sw::Plan<>;
-    using Uses = boost::mp11::mp_list<>;
+    using Uses = boost::mp11::mp_list<Pass>;
     using Crosses = G;
-    static constexpr bool reads_state = false;
     static std::string name() { return "Pass"; }
+    struct Tape final : sw::Exchange {
+        sw::PartSize size(int) override { return {}; }
+        void pack(int, sw::ByteWriter&) override {}
+        void unpack(int, sw::ByteReader&) override {}
+        void end() override {}
+    };
     template <class V>
-    static void begin(sw::StepEnv&, V&) {}
-    template <class V>
-    static sw::PartSize size(sw::StepEnv&, V&, int) {
-        return {};
+    static sw::Exchange& begin(sw::StepEnv&, V& view) {
+        return view.template tape<Pass>();
     }
-    template <class V>
-    static void pack(sw::StepEnv&, V&, int, sw::ByteWriter&) {}
-    template <class V>
-    static std::int64_t expected(sw::StepEnv&, V&, int) {
-        return 0;
-    }
-    template <class V>
-    static void unpack(sw::StepEnv&, V&, int, sw::ByteReader&) {}
-    template <class V>
-    static void end(sw::StepEnv&, V&) {}
-    static void shape(Nothing::Cost&, sw::TrafficMatrix&) {}
+    static void shape(const sw::CostEnv&, Nothing::Cost&, sw::TrafficMatrix&) {}
 };
 
 /// "o" where a flush opens, "a" where it agrees, "oa" where it does both, "-" for neither; segments without posts are

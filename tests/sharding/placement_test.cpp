@@ -43,19 +43,20 @@ void check_blocks(const std::vector<int>& chosen) {
     std::multiset<std::pair<int, int>> seen;
     for (int rank = 0; rank < topology.ranks(); ++rank) {
         int before = -1;
-        for (const auto& block : placement.owned[static_cast<std::size_t>(rank)]) {
+        for (const auto& block : placement.owned_by(rank)) {
             const int number = placement.block_index(block.feature, block.shard);
             EXPECT_GT(number, before);  // by feature, then shard
             before = number;
             numbers.insert(number);
             seen.emplace(block.feature, block.shard);
-            EXPECT_TRUE(S::replicated || placement.shard(block).owner == rank);
+            EXPECT_EQ(placement.owner(rank, block), rank);
+            EXPECT_TRUE(placement.holds(rank, placement.shard(block)));
         }
     }
     EXPECT_EQ(static_cast<int>(numbers.size()), placement.blocks);
     EXPECT_EQ(*numbers.begin(), 0);
     EXPECT_EQ(*numbers.rbegin(), placement.blocks - 1);
-    EXPECT_EQ(static_cast<int>(seen.size()), placement.blocks * (S::replicated ? topology.ranks() : 1));
+    EXPECT_EQ(static_cast<int>(seen.size()), placement.blocks * placement.copies());
     for (const auto& feature : placement.features) {
         const auto& table = placement.tables[static_cast<std::size_t>(feature.table)];
         std::int64_t rows = 0;
@@ -70,18 +71,19 @@ void check_blocks(const std::vector<int>& chosen) {
     }
 }
 
-/// Says where blocks are by a list of its own.
+/// Says where blocks are by lists of its own.
 template <int Wrong>
-struct ByList : shardwise::Col<2> {
+struct ByList {
     static constexpr const char* name = "by_list";
-    static std::vector<std::vector<int>> owners(const Topology& t, std::span<const shardwise::TableLoad> loads) {
-        auto owners = shardwise::Col<2>::owners(t, loads);
-        if (Wrong == 1) owners.pop_back();
-        if (Wrong == 2) owners[1].pop_back();
-        if (Wrong == 3) owners[1].push_back(0);
-        if (Wrong == 4) owners[1][0] = t.ranks();
-        if (Wrong == 5) owners[1][0] = owners[1][1];
-        return owners;
+    static constexpr shardwise::Splits splits = shardwise::Splits::columns;
+    using mapping = shardwise::Col<2>::mapping;
+    static std::vector<mapping> map(const Topology& t, std::span<const shardwise::TableLoad> loads) {
+        auto maps = shardwise::Col<2>::map(t, loads);
+        if (Wrong == 1) maps.pop_back();
+        if (Wrong == 2) maps[1].table.shards = 1;
+        if (Wrong == 4) maps[1].owners[0] = t.ranks();
+        if (Wrong == 5) maps[1].owners[0] = maps[1].owners[1];
+        return maps;
     }
 };
 template <int Wrong>
@@ -94,14 +96,36 @@ std::string error_of_list() {
     return {};
 }
 
-TEST(Placement, RefusesOwnersThatDoNotFit) {
+TEST(Placement, RefusesMapsThatDoNotFit) {
     const std::string by = "sharding 'by_list'";
     EXPECT_EQ(error_of_list<0>(), "");
-    EXPECT_EQ(error_of_list<1>(), by + ": its owners are of 2 tables, and it was given 3");
-    EXPECT_EQ(error_of_list<2>(), by + ": it gives a table 1 owners, and cuts it into 2 shards");
-    EXPECT_EQ(error_of_list<3>(), by + ": it gives a table 3 owners, and cuts it into 2 shards");
+    EXPECT_EQ(error_of_list<1>(), by + ": its maps are of 2 tables, and it was given 3");
+    EXPECT_EQ(error_of_list<2>(), "");  // one block of all columns
     EXPECT_EQ(error_of_list<4>(), by + ", table 'b': shard 0 is on rank 4 of 4");
     EXPECT_NE(error_of_list<5>().find("which has a shard of this table already"), std::string::npos);
+}
+
+/// Rows split inside each host, and copied across them.
+struct PerHost : shardwise::Row {
+    static constexpr const char* name = "per_host";
+    using home = shardwise::OneHost;
+};
+
+TEST(Placement, ACopyLiesInEachHome) {
+    const Topology t{.hosts = 3, .ranks_per_host = 2};
+    const Placement placement = shardwise::place_tables<PerHost>(t, tables(), {0, 1, 2});
+    EXPECT_EQ(placement.home, (shardwise::Members{.size = 2, .stride = 1}));
+    EXPECT_EQ(placement.copies(), 3);
+    for (int rank = 0; rank < t.ranks(); ++rank) {
+        EXPECT_EQ(placement.copy_of(rank), rank / 2);
+        for (const auto& block : placement.owned_by(rank)) {
+            EXPECT_EQ(placement.shard(block).owner, rank % 2);
+            for (int other = 0; other < t.ranks(); ++other)
+                EXPECT_EQ(placement.owner(other, block), other / 2 * 2 + rank % 2);
+        }
+    }
+    EXPECT_EQ(shardwise::place_tables<shardwise::DP>(t, tables(), {0}).copies(), 6);
+    EXPECT_EQ(shardwise::place_tables<shardwise::Row>(t, tables(), {0}).copies(), 1);
 }
 
 TEST(PlaceTables, NumbersEveryBlockOnce) {

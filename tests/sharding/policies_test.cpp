@@ -36,7 +36,8 @@ Topology any_topology() {
 template <class S>
 void check_bijection() {
     static_assert(shardwise::ShardingPolicy<S>);
-    const Topology t = any_topology();
+    const Topology world = any_topology();
+    const Topology t = shardwise::inside(world, shardwise::HomeOf<S>::of(world));
     const auto rows = *rc::gen::inRange<std::int64_t>(1, 300);
     const int dim = *rc::gen::inRange(1, 70);
     const int table = *rc::gen::inRange(0, 100);
@@ -83,12 +84,10 @@ void check_bijection() {
 
     std::set<int> owners;
     for (int shard = 0; shard < shards; ++shard) {
-        const int owner = S::owner(t, 0, table, shard);
+        const int owner = S::owner(t, table, shard);
         RC_ASSERT(owner >= 0);
         RC_ASSERT(owner < t.ranks());
         owners.insert(owner);
-        for (int source = 0; source < t.ranks(); ++source)
-            RC_ASSERT(S::owner(t, source, table, shard) == (S::replicated ? source : owner));
     }
     RC_ASSERT(static_cast<int>(owners.size()) == shards);  // no rank has two shards of one table
 }
@@ -141,8 +140,8 @@ RC_GTEST_PROP(RowSharding, NeitherFirstRowsNorFirstTablesShareARank, ()) {
         return shardwise::TableShape{.rows = ranks, .dim = 1, .shards = ranks, .index = index};
     };
     for (int i = 0; i < ranks; ++i) {
-        of_rows.insert(Row::owner(t, 0, table, Row::place(i, shape(table)).shard));
-        of_tables.insert(Row::owner(t, 0, table + i, Row::place(0, shape(table + i)).shard));
+        of_rows.insert(Row::owner(t, table, Row::place(i, shape(table)).shard));
+        of_tables.insert(Row::owner(t, table + i, Row::place(0, shape(table + i)).shard));
     }
     RC_ASSERT(static_cast<int>(of_rows.size()) == ranks);
     RC_ASSERT(static_cast<int>(of_tables.size()) == ranks);
@@ -168,21 +167,23 @@ TEST(ColSharding, SmallTablesStartAtAnotherRankEach) {
     EXPECT_EQ(Col<>::shards(t, 1), 1);
     std::set<int> owners;
     for (int table = 0; table < 4; ++table)
-        owners.insert(Col<>::owner(t, 0, table, 0));
+        owners.insert(Col<>::owner(t, table, 0));
     EXPECT_EQ(owners.size(), 4U);
 }
 
 shardwise::TableLoad load_of(int dim, std::int64_t rows = 1, float load = 1.0F, int features = 1) {
-    const Topology four{.hosts = 2, .ranks_per_host = 2};
-    return {.shape = {.rows = rows, .dim = dim, .shards = Col<2>::shards(four, dim), .index = 0},
-            .features = features,
-            .load = load};
+    return {.shape = {.rows = rows, .dim = dim}, .features = features, .load = load};
 }
 
 // By hand: the largest block first, to whom has the least to look up, then to whom holds the least, then in order.
 TEST(ColByLoad, PutsBlocksWhereTheLeastIsLookedUp) {
     const Topology t{.hosts = 2, .ranks_per_host = 2};
-    const auto owners = [&](const std::vector<shardwise::TableLoad>& tables) { return Col<2>::owners(t, tables); };
+    const auto owners = [&](const std::vector<shardwise::TableLoad>& tables) {
+        std::vector<std::vector<int>> all;
+        for (const auto& map : Col<2>::map(t, tables))
+            all.push_back(map.owners);
+        return all;
+    };
     using Owners = std::vector<std::vector<int>>;
     EXPECT_EQ(owners({load_of(8), load_of(8)}), (Owners{{0, 1}, {2, 3}}));
     EXPECT_EQ(owners({load_of(2), load_of(8)}), (Owners{{2, 3}, {0, 1}}));
@@ -200,13 +201,18 @@ RC_GTEST_PROP(ColByLoad, IsGreedyAndGivesARankOneBlockATable, ()) {
     std::vector<shardwise::TableLoad> tables(*rc::gen::inRange<std::size_t>(1, 12));
     for (auto& table : tables) {
         const int dim = *rc::gen::inRange(1, 70);
-        table = {.shape = {.rows = *rc::gen::inRange(1, 5), .dim = dim, .shards = Col<5>::shards(t, dim)},
+        table = {.shape = {.rows = *rc::gen::inRange(1, 5), .dim = dim},
                  .features = *rc::gen::inRange(1, 4),
                  .load = static_cast<float>(*rc::gen::inRange(1, 9))};
-        RC_ASSERT(table.shape.shards == std::min({5, dim, t.ranks()}));
     }
-    const auto owners = Col<5>::owners(t, tables);
-    RC_ASSERT(owners.size() == tables.size());
+    const auto maps = Col<5>::map(t, tables);
+    RC_ASSERT(maps.size() == tables.size());
+    std::vector<std::vector<int>> owners;
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+        tables[i].shape.shards = maps[i].shards();
+        RC_ASSERT(maps[i].shards() == std::min({5, tables[i].shape.dim, t.ranks()}));
+        owners.push_back(maps[i].owners);
+    }
     using Load = std::pair<double, double>;                  // looked up, held
     std::vector<std::tuple<Load, std::size_t, int>> blocks;  // of a table, on a rank
     std::vector<Load> ranks(static_cast<std::size_t>(t.ranks()));
@@ -214,7 +220,7 @@ RC_GTEST_PROP(ColByLoad, IsGreedyAndGivesARankOneBlockATable, ()) {
         RC_ASSERT(static_cast<int>(owners[i].size()) == tables[i].shape.shards);
         RC_ASSERT(std::set<int>(owners[i].begin(), owners[i].end()).size() == owners[i].size());
         for (int s = 0; s < tables[i].shape.shards; ++s) {
-            const double width = Col<5>::columns(s, tables[i].shape).count;
+            const double width = maps[i].columns(s).count;
             const Load load{width * tables[i].features * static_cast<double>(tables[i].load),
                             width * static_cast<double>(tables[i].shape.rows)};
             const int owner = owners[i][static_cast<std::size_t>(s)];
@@ -243,7 +249,7 @@ RC_GTEST_PROP(ColByLoad, IsGreedyAndGivesARankOneBlockATable, ()) {
 TEST(TableSharding, DealsTablesOverRanks) {
     const Topology t{.hosts = 3, .ranks_per_host = 1};
     for (int table = 0; table < 9; ++table)
-        EXPECT_EQ(Table::owner(t, 0, table, 0), table % 3);
+        EXPECT_EQ(Table::owner(t, table, 0), table % 3);
 }
 
 }  // namespace

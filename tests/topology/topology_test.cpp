@@ -78,18 +78,18 @@ void check_partition(const Topology& t) {
     std::set<std::vector<int>> groups;
     for (int me = 0; me < t.ranks(); ++me) {
         std::vector<int> members;
-        for (int index = 0; index < G::size(t); ++index) {
-            members.push_back(G::member(t, me, index));
-            RC_ASSERT(G::index(t, members.back()) == index);
+        for (int index = 0; index < G::of(t).size; ++index) {
+            members.push_back(G::of(t).member(me, index));
+            RC_ASSERT(G::of(t).index(members.back()) == index);
         }
         RC_ASSERT(std::is_sorted(members.begin(), members.end()));
         RC_ASSERT(std::adjacent_find(members.begin(), members.end()) == members.end());
-        RC_ASSERT(G::member(t, me, G::index(t, me)) == me);
+        RC_ASSERT(G::of(t).member(me, G::of(t).index(me)) == me);
         for (const int member : members)
-            RC_ASSERT(G::member(t, member, 0) == members.front());
+            RC_ASSERT(G::of(t).member(member, 0) == members.front());
         groups.insert(members);
         for (int source = 0; source < t.ranks(); ++source)  // one hop stays in the group
-            RC_ASSERT(std::count(members.begin(), members.end(), G::toward(t, me, source)) == 1);
+            RC_ASSERT(std::count(members.begin(), members.end(), G::of(t).toward(me, source)) == 1);
     }
     std::vector<int> all;
     for (const auto& group : groups)
@@ -131,10 +131,10 @@ RC_GTEST_PROP(Groups, SlicesOfHosts, ()) {
         check_partition<Slices<M>>(t);
         check_partition<Replicas<M>>(t);
         check_partition<Within<World, Slices<M>>>(t);
-        RC_ASSERT(Slices<M>::size(t) == t.ranks() / M);
-        RC_ASSERT(Replicas<M>::size(t) == M);
-        RC_ASSERT(Slices<M>::inside(t).ranks() == Slices<M>::size(t));
-        RC_ASSERT(Replicas<M>::inside(t).ranks() == M);
+        RC_ASSERT(Slices<M>::of(t).size == t.ranks() / M);
+        RC_ASSERT(Replicas<M>::of(t).size == M);
+        RC_ASSERT(shardwise::inside(t, Slices<M>::of(t)).ranks() == Slices<M>::of(t).size);
+        RC_ASSERT(shardwise::inside(t, Replicas<M>::of(t)).ranks() == M);
     };
     if (t.hosts == 1) parts(std::integral_constant<int, 3>{});
     if (t.hosts == 2) parts(std::integral_constant<int, 4>{});
@@ -144,12 +144,12 @@ RC_GTEST_PROP(Groups, SlicesOfHosts, ()) {
 /// The topology inside a group tells neighbours on a host from those across.
 template <class G>
 void check_inside(const Topology& t) {
-    const Topology inside = G::inside(t);
-    RC_ASSERT(inside.ranks() == G::size(t));
+    const Topology inside = shardwise::inside(t, G::of(t));
+    RC_ASSERT(inside.ranks() == G::of(t).size);
     for (int me = 0; me < t.ranks(); ++me)
-        for (int a = 0; a < G::size(t); ++a)
-            for (int b = 0; b < G::size(t); ++b)
-                RC_ASSERT(inside.tier(a, b) == t.tier(G::member(t, me, a), G::member(t, me, b)));
+        for (int a = 0; a < G::of(t).size; ++a)
+            for (int b = 0; b < G::of(t).size; ++b)
+                RC_ASSERT(inside.tier(a, b) == t.tier(G::of(t).member(me, a), G::of(t).member(me, b)));
 }
 
 RC_GTEST_PROP(Groups, TheTopologyInside, ()) {
@@ -170,11 +170,11 @@ template <class Inside>
 void check_way_home(const Topology& t) {
     for (int me = 0; me < t.ranks(); ++me) {
         for (int source = 0; source < t.ranks(); ++source) {
-            const int relay = Inside::toward(t, me, source);
-            RC_ASSERT(PeersOf<Inside>::toward(t, relay, source) == source);
-            const int peer = PeersOf<Inside>::toward(t, me, source);  // the other way round
-            RC_ASSERT(Inside::toward(t, peer, source) == source);
-            RC_ASSERT(World::toward(t, me, source) == source);
+            const int relay = Inside::of(t).toward(me, source);
+            RC_ASSERT(PeersOf<Inside>::of(t).toward(relay, source) == source);
+            const int peer = PeersOf<Inside>::of(t).toward(me, source);  // the other way round
+            RC_ASSERT(Inside::of(t).toward(peer, source) == source);
+            RC_ASSERT(World::of(t).toward(me, source) == source);
         }
     }
 }
@@ -192,11 +192,11 @@ RC_GTEST_PROP(Groups, ThreeHopsLeadHome, ()) {
     const Topology t = any_topology();
     for (int me = 0; me < t.ranks(); ++me) {
         for (int source = 0; source < t.ranks(); ++source) {
-            const int on_host = Within<OneHost, Hosts<3>>::toward(t, me, source);
-            const int in_tower = Within<Peers, Hosts<3>>::toward(t, on_host, source);
+            const int on_host = Within<OneHost, Hosts<3>>::of(t).toward(me, source);
+            const int in_tower = Within<Peers, Hosts<3>>::of(t).toward(on_host, source);
             RC_ASSERT(t.host_of(on_host) == t.host_of(me));
-            RC_ASSERT(in_tower == Hosts<3>::toward(t, me, source));
-            RC_ASSERT(PeersOf<Hosts<3>>::toward(t, in_tower, source) == source);
+            RC_ASSERT(in_tower == Hosts<3>::of(t).toward(me, source));
+            RC_ASSERT(PeersOf<Hosts<3>>::of(t).toward(in_tower, source) == source);
         }
     }
 }
@@ -212,8 +212,8 @@ RC_GTEST_PROP(Groups, TowersOfTheTopology, ()) {
     check_inside<OneTower>(t);
     check_inside<PeersOf<OneTower>>(t);
     for (int me = 0; me < t.ranks(); ++me) {
-        RC_ASSERT(OneTower::size(t) == t.ranks_per_tower());
-        RC_ASSERT(OneTower::member(t, me, 0) / t.ranks_per_host % t.hosts_per_tower == 0);
+        RC_ASSERT(OneTower::of(t).size == t.ranks_per_tower());
+        RC_ASSERT(OneTower::of(t).member(me, 0) / t.ranks_per_host % t.hosts_per_tower == 0);
     }
 }
 
@@ -221,9 +221,9 @@ RC_GTEST_PROP(Groups, TowersOfTheTopology, ()) {
 TEST(Groups, PeerOrder) {
     const auto order = [](const Topology& t) {
         std::vector<int> all;
-        for (int index = 0; index < OneTower::size(t); ++index)
+        for (int index = 0; index < OneTower::of(t).size; ++index)
             for (int tower = 0; tower < t.towers(); ++tower)
-                all.push_back(PeersOf<OneTower>::member(t, index, tower));
+                all.push_back(PeersOf<OneTower>::of(t).member(index, tower));
         return all;
     };
     EXPECT_EQ(order({.hosts = 2, .ranks_per_host = 2}), (std::vector<int>{0, 2, 1, 3}));
@@ -235,15 +235,15 @@ TEST(Groups, PeerOrder) {
 TEST(Groups, AHostIsInsideAndPeersAreAcross) {
     const Topology t{.hosts = 4, .ranks_per_host = 3};
     for (int me = 0; me < t.ranks(); ++me) {
-        for (int index = 0; index < OneHost::size(t); ++index)
-            EXPECT_EQ(t.host_of(OneHost::member(t, me, index)), t.host_of(me));
-        EXPECT_EQ(Peers::size(t), 4);
-        for (int index = 0; index < Peers::size(t); ++index)
-            EXPECT_EQ(t.local_of(Peers::member(t, me, index)), t.local_of(me));
+        for (int index = 0; index < OneHost::of(t).size; ++index)
+            EXPECT_EQ(t.host_of(OneHost::of(t).member(me, index)), t.host_of(me));
+        EXPECT_EQ(Peers::of(t).size, 4);
+        for (int index = 0; index < Peers::of(t).size; ++index)
+            EXPECT_EQ(t.local_of(Peers::of(t).member(me, index)), t.local_of(me));
     }
-    EXPECT_EQ(Hosts<2>::member(t, 7, 0), 6);  // hosts 2 and 3
-    EXPECT_EQ(Hosts<2>::size(t), 6);
-    EXPECT_EQ(PeersOf<Hosts<2>>::member(t, 7, 0), 1);
+    EXPECT_EQ(Hosts<2>::of(t).member(7, 0), 6);  // hosts 2 and 3
+    EXPECT_EQ(Hosts<2>::of(t).size, 6);
+    EXPECT_EQ(PeersOf<Hosts<2>>::of(t).member(7, 0), 1);
 }
 
 }  // namespace

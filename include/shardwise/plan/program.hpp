@@ -88,9 +88,9 @@ struct LineEntry {
 using Line = std::span<const LineEntry>;
 
 /// Flattens a plan and its adjoint, given as lines; backward, the Togethers of a line come in the opposite order.
-/// \param rename  what a step is called, given its name; empty: by that. For lines that serve several compositions
+/// \param rename  what a step is called; empty: by its name. For lines that serve several compositions
 [[nodiscard]] Program make_program(Line plan, Line adjoint,
-                                   const std::function<std::string(const std::string&)>& rename = {});
+                                   const std::function<std::string(const Instruction&)>& rename = {});
 
 namespace detail {
 

@@ -86,7 +86,7 @@ class Flattener {
 }  // namespace detail
 
 SHARDWISE_INLINE Program make_program(Line plan, Line adjoint,
-                                      const std::function<std::string(const std::string&)>& rename) {
+                                      const std::function<std::string(const Instruction&)>& rename) {
     Program program;
     program.segments = detail::Flattener{false}.flatten({}, plan, 0);
     program.forward = program.segments.size();
@@ -96,7 +96,7 @@ SHARDWISE_INLINE Program make_program(Line plan, Line adjoint,
     for (Segment& segment : program.segments) {
         for (std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {
             for (Instruction& step : *steps) {
-                if (rename) step.name = rename(step.name);
+                if (rename) step.name = rename(step);
                 step.first_part = program.parts;
                 program.parts += step.parts();
                 program.digest.add(step.name);

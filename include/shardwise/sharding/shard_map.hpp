@@ -42,6 +42,7 @@ struct ShardingTraits {
     Splits splits = Splits::nothing;
     Members (*home)(const Topology&) = nullptr;
     bool in_world = true;   ///< the home is all ranks: there is one copy
+    bool alone = false;     ///< the home is one rank: each has all rows
     bool together = false;  ///< it sees all tables before it places one
     /// (table): its maps. \param topology  of one home, or tower, alone
     std::vector<std::shared_ptr<const ShardMap>> (*map)(const Topology& topology,
@@ -107,6 +108,7 @@ template <ShardingPolicy S>
             .splits = S::splits,
             .home = &HomeOf<S>::of,
             .in_world = std::is_same_v<HomeOf<S>, World>,
+            .alone = std::is_same_v<HomeOf<S>, Self>,
             .together = MapsTogether<S>,
             .map = [](const Topology& topology, std::span<const TableLoad> tables) {
                 std::vector<std::shared_ptr<const ShardMap>> all;

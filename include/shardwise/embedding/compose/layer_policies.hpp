@@ -52,6 +52,26 @@ struct PoolsOf<ByTable> {
     static constexpr bool pooled = true;
 };
 
+/// What the refusals look at.
+template <class Shardings, class Collective, class Pooling, class Order, class Forward, class Module>
+constexpr LayerFacts facts_of(bool mixed) {
+    using Way = LayerFacts::Way;
+    LayerFacts f;
+    f.way = std::is_same_v<Collective, TwoStage>       ? Way::two_stage
+            : std::is_same_v<Collective, Hierarchical> ? Way::hierarchical
+                                                       : Way::flat;
+    f.mixed = mixed;
+    f.any_copies = !boost::mp11::mp_all_of<Shardings, LivesInWorld>::value;
+    f.none_travels = boost::mp11::mp_all_of<Shardings, LivesInSelf>::value;
+    f.none_crosses = !boost::mp11::mp_any_of<Shardings, LivesInWorld>::value;
+    f.sums_parts = PoolsOf<Pooling>::pooled && boost::mp11::mp_any_of<Shardings, SplitsRows>::value;
+    f.module = !std::is_same_v<Module, PassThrough>;
+    f.only_sums = std::is_same_v<Pooling, Sum>;
+    f.by_sample = std::is_same_v<Order, Sample>;
+    f.exact_forward = Forward::exact;
+    return f;
+}
+
 }  // namespace detail
 
 template <class... Policies>
@@ -76,23 +96,8 @@ struct LayerPolicies {
     static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
     static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
 
-    static constexpr LayerFacts facts = [] {
-        using Way = LayerFacts::Way;
-        LayerFacts f;
-        f.way = std::is_same_v<collective, TwoStage>       ? Way::two_stage
-                : std::is_same_v<collective, Hierarchical> ? Way::hierarchical
-                                                           : Way::flat;
-        f.mixed = mixed;
-        f.any_copies = !boost::mp11::mp_all_of<shardings, detail::LivesInWorld>::value;
-        f.none_travels = boost::mp11::mp_all_of<shardings, detail::LivesInSelf>::value;
-        f.none_crosses = !boost::mp11::mp_any_of<shardings, detail::LivesInWorld>::value;
-        f.sums_parts = detail::PoolsOf<pooling>::pooled && boost::mp11::mp_any_of<shardings, detail::SplitsRows>::value;
-        f.module = !std::is_same_v<AskedModule, PassThrough>;
-        f.only_sums = std::is_same_v<pooling, Sum>;
-        f.by_sample = std::is_same_v<order, Sample>;
-        f.exact_forward = wire::forward::exact;
-        return f;
-    }();
+    static constexpr LayerFacts facts =
+        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed);
 
   private:
     template <class Axis>
@@ -110,7 +115,8 @@ struct LayerPolicies {
     static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
-    static constexpr const LayerFacts& f = facts;
+    static constexpr LayerFacts f =
+        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed);
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE

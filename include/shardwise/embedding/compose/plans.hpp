@@ -69,6 +69,12 @@ struct WayHome<Hierarchical, P, World, Parts, Sequences> : WayOverRelays<OneTowe
 template <class P, bool Sequences>
 struct WayHome<TwoStage, P, World, true, Sequences> : WayOverRelays<OneHost, P, true, Sequences> {};
 
+/// Whether a policy sees all tables before it places one; policies known by name say so.
+template <class S>
+inline constexpr bool places_together = MapsTogether<S> || requires {
+    requires S::together;
+};
+
 /// A plan of tables that policy S places and Pool pools.
 template <class P, class S, class Pool>
 struct TablesPlan {
@@ -80,7 +86,8 @@ struct TablesPlan {
     /// Where no plan of the layer crosses the world with its ids, errors are agreed on before anything is looked up.
     using agree = std::conditional_t<P::facts.none_crosses, Plan<Agree<CopiesOf<Home>>>, Plan<>>;
     /// Blocks that are placed together may lie in several towers.
-    using norms_in = std::conditional_t<MapsTogether<S> && in_world && !P::has_module, World, typename Way::norms_in>;
+    using norms_in =
+        std::conditional_t<places_together<S> && in_world && !P::has_module, World, typename Way::norms_in>;
     using parameters =
         Parameters<typename P::rule, typename P::order,
                    std::conditional_t<P::rule::needs_row_norm && S::splits == Splits::columns, norms_in, void>>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include <boost/mp11.hpp>
 
@@ -39,6 +40,17 @@ SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, tru
 
 namespace detail {
 
+/// What partial sums are called on the wire: doubles where sums are and the wire is exact.
+template <class Wire, class Order>
+std::string partial_name() {
+    if constexpr (requires { Order::partial_name; }) {
+        return Order::partial_name;
+    } else {
+        return Wire::exact && std::is_same_v<typename Order::sum, double> ? std::string{"fp64"}
+                                                                          : std::string{Wire::name};
+    }
+}
+
 template <class G, class Below, bool Gather, bool FromPartial, class Wire, class Order>
 struct RowExchange {
     using Adjoint = Plan<>;
@@ -49,9 +61,8 @@ struct RowExchange {
     using Sees = typename Family::Sees;
     using Tape = RowsTape;
     static std::string name() {
-        const bool totals = Gather || order_traits<Order>.wide == false || !Wire::exact;
         return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + G::name() + ", " +
-               (totals ? std::string{Wire::name} : "fp64") + ">";
+               (Gather ? std::string{Wire::name} : partial_name<Wire, Order>()) + ">";
     }
 };
 

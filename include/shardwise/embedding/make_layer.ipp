@@ -1,0 +1,210 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/embedding/compose/axes.hpp"
+#include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/embedding/steps/fork_tables.hpp"
+#include "shardwise/optimizer/adagrad.hpp"
+#include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/rowwise_adagrad.hpp"
+#include "shardwise/optimizer/sgd.hpp"
+#include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/table.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+template <class Axis>
+std::vector<std::string> names_on() {
+    std::vector<std::string> names;
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, typename Axis::values>>(
+        [&](auto value) { names.emplace_back(decltype(value)::type::name); });
+    return names;
+}
+/// \throws BadInput where `name` is none of `names`
+SHARDWISE_INLINE std::size_t find_name(const char* axis, const std::string& name,
+                                       const std::vector<std::string>& names) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    std::string text = std::string{axis} + " '" + name + "': there is no such policy; give one of ";
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : ", ") + names[i];
+    throw BadInput{text};
+}
+template <class T, class Name>
+std::vector<std::string> names_of(const std::vector<T>& all, Name name) {
+    std::vector<std::string> names;
+    for (const T& one : all)
+        names.push_back(name(one));
+    return names;
+}
+
+/// Fills in the names in braces of a step: those of the layer, and of the plan that it stands in.
+class FillIn {
+  public:
+    FillIn(const LayerTraits& traits, const LayerNames& names) : traits_{traits}, pooling_{names.pooling} {
+        const Codec& backward = traits.wires.backward;
+        all_ = {{"{optimizer}", traits.rule->name()},
+                {"{order}", traits.order->name},
+                {"{forward}", traits.wires.forward.name},
+                {"{backward}", backward.name},
+                {"{partial}", traits.order->wide && backward.exact ? "fp64" : backward.name},
+                {"{module}", traits.module == nullptr ? "pass" : traits.module->name()}};
+    }
+    std::string operator()(const Instruction& step) const {
+        std::string text = step.name;
+        for (const auto& [from, to] : all_)
+            replace(text, from, to);
+        const std::size_t plan = step.branch.empty() ? 0 : step.branch.front();
+        const bool by_table = traits_.pools == Pools::by_table;
+        replace(text, "{sharding}", traits_.shardings[by_table ? plan / 2 : plan].name);
+        replace(text, "{pooling}", !by_table ? pooling_ : plan % 2 == 0 ? "pooled" : "none");
+        return text;
+    }
+
+  private:
+    static void replace(std::string& text, const std::string& from, const std::string& to) {
+        const std::size_t first = text.find(from);
+        if (first != std::string::npos) text.replace(first, from.size(), to);
+    }
+    const LayerTraits& traits_;
+    std::string pooling_;
+    std::vector<std::pair<std::string, std::string>> all_;
+};
+
+}  // namespace detail
+
+SHARDWISE_INLINE KnownPolicies::KnownPolicies() {
+    add_sharding<Row>().add_sharding<Col<>>().add_sharding<Table>().add_sharding<DP>();
+    add_optimizer<Sgd>().add_optimizer<Adagrad>().add_optimizer<RowwiseAdagrad<>>();
+    add_optimizer<RowwiseAdagrad<MeanOfSquares>>().add_optimizer<Adam>();
+    add_wire<Fp32>().add_wire<Bf16>();
+}
+
+SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string& axis) const {
+    if (axis == "sharding") return detail::names_of(shardings_, [](const Sharding& s) { return s.traits.name; });
+    if (axis == "collective") return detail::names_on<CollectiveAxis>();
+    if (axis == "optimizer") return detail::names_of(rules_, [](const auto& rule) { return rule->name(); });
+    if (axis == "pooling") return detail::names_on<PoolingAxis>();
+    if (axis == "order") return detail::names_on<OrderAxis>();
+    if (axis == "wire") return detail::names_of(wires_, [](const Codec& wire) { return wire.name; });
+    return {};
+}
+
+SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const std::string& name) const {
+    return shardings_[detail::find_name("sharding", name, names("sharding"))];
+}
+SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerNames& names_) const {
+    const auto& own = rules_[detail::find_name("optimizer", names_.optimizer, names("optimizer"))];
+    if (names_.rule == nullptr) return own;
+    if (names_.rule->name() != names_.optimizer)
+        throw BadInput{"optimizer '" + names_.optimizer + "' is given the constants of '" + names_.rule->name() + "'"};
+    return names_.rule;
+}
+SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const {
+    return wires_[detail::find_name("wire", name, names("wire"))];
+}
+
+SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& names_) const {
+    LayerFacts f;
+    f.way = static_cast<LayerFacts::Way>(detail::find_name("collective", names_.collective, names("collective")));
+    f.mixed = names_.shardings.size() > 1;
+    f.none_travels = true;
+    f.none_crosses = true;
+    const std::size_t pooling = detail::find_name("pooling", names_.pooling, names("pooling"));
+    for (const std::string& name : names_.shardings) {
+        const ShardingTraits& one = sharding(name).traits;
+        f.any_copies |= !one.in_world;
+        f.none_travels &= one.alone;
+        f.none_crosses &= !one.in_world;
+        f.sums_parts |= one.in_world && one.splits == Splits::rows && names_.pooling != "none";
+    }
+    f.module = names_.module != nullptr;
+    f.only_sums = pooling == 0;
+    f.by_sample = names_.order == "sample";
+    f.exact_forward = wire(names_.forward_wire).exact;
+    return f;
+}
+
+SHARDWISE_INLINE std::string KnownPolicies::refusal(const LayerNames& names_) const {
+    if (names_.shardings.empty()) return "a layer has at least one sharding policy";
+    for (std::size_t i = 0; i < names_.shardings.size(); ++i)
+        if (std::count(names_.shardings.begin(), names_.shardings.end(), names_.shardings[i]) > 1)
+            return "sharding '" + names_.shardings[i] + "' stands twice: name each policy of a mixed layer once";
+    static_cast<void>(rule(names_));
+    static_cast<void>(detail::find_name("order", names_.order, names("order")));
+    static_cast<void>(wire(names_.backward_wire));
+    const char* sentence = shardwise::refusal(facts(names_));
+    return sentence == nullptr ? "" : sentence;
+}
+
+SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& names_) const {
+    const std::string wrong = refusal(names_);
+    if (!wrong.empty()) throw BadInput{wrong};
+    const LayerFacts f = facts(names_);
+    LayerTraits traits;
+    traits.pools = static_cast<Pools>(detail::find_name("pooling", names_.pooling, names("pooling")));
+    traits.mixed = f.mixed;
+    traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
+    traits.rule = rule(names_);
+    const OrderTraits* const orders[] = {&order_traits<Tree>, &order_traits<WideTree>, &order_traits<Sample>};
+    traits.order = orders[detail::find_name("order", names_.order, names("order"))];
+    traits.wires = {wire(names_.forward_wire), wire(names_.backward_wire)};
+    traits.module = names_.module;
+
+    std::vector<Line> plans;
+    std::vector<Line> adjoints;
+    for (const std::string& name : names_.shardings) {
+        const Sharding& one = sharding(name);
+        traits.shardings.push_back(one.traits);
+        const bool by_table = traits.pools == Pools::by_table;
+        for (const bool pooled : {true, false}) {
+            if (!by_table && pooled == (traits.pools == Pools::none)) continue;
+            const PlanShape shape{.way = one.traits.in_world ? f.way : LayerFacts::Way::flat,
+                                  .pooled = pooled,
+                                  .module = f.module,
+                                  .norms = traits.rule->needs_row_norm() && one.traits.splits == Splits::columns,
+                                  .none_crosses = f.none_crosses};
+            const PlanLines lines = one.lines(shape);
+            plans.push_back(lines.plan);
+            adjoints.push_back(lines.adjoint);
+        }
+    }
+    const detail::FillIn names_of_steps{traits, names_};
+    if (plans.size() == 1) {
+        traits.program = make_program(plans[0], adjoints[0], names_of_steps);
+        return traits;
+    }
+    const auto together = [](const StepCalls& fork, const StepCalls& merge, const std::vector<Line>& inside) {
+        return LineEntry{.step = &fork, .merge = &merge, .plans = inside};
+    };
+    const LineEntry plan = together(detail::step_calls_of<EmbeddingDomain, ForkTables>,
+                                    detail::step_calls_of<EmbeddingDomain, MergeTables>, plans);
+    const LineEntry adjoint = together(detail::step_calls_of<EmbeddingDomain, CutTables>,
+                                       detail::step_calls_of<EmbeddingDomain, EndTables>, adjoints);
+    traits.program = make_program({&plan, 1}, {&adjoint, 1}, names_of_steps);
+    return traits;
+}
+
+SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std::vector<TableConfig> tables,
+                                                       const LayerNames& names, const LayerOptions& options,
+                                                       const KnownPolicies& known) {
+    return std::make_unique<LayerBase>(comm, std::move(tables), known.traits(names), options);
+}
+
+SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
+                                           const LayerNames& names, Towers towers, const KnownPolicies& known) {
+    return {topology, std::move(tables), known.traits(names), std::move(towers)};
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,26 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A step whose adjoint forks: backward, its plans would run on lanes of nobody.
+// EXPECT: the adjoint of a step is a plan without Together
+#include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/plan/program.hpp"
+
+namespace sw = shardwise;
+
+struct Forking {
+#ifndef SHARDWISE_EXPECT_FAIL
+    using Adjoint = sw::Plan<sw::CutTowers>;
+#else
+    using Adjoint = sw::Plan<sw::Together<sw::ForkTables, sw::MergeTables, sw::Plan<sw::CutTowers>>>;
+#endif
+    using Uses = boost::mp11::mp_list<>;
+    using Family = sw::NothingFamily;
+    static std::string name() {
+        return "Forking";
+    }
+};
+
+int main() {
+    return static_cast<int>(sw::make_program<sw::EmbeddingDomain, sw::Plan<Forking>>().forward);
+}
