@@ -17,8 +17,8 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/buffer.hpp"
-#include "shardwise/embedding/layer.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
+#include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/table.hpp"
 #include "support.hpp"
 

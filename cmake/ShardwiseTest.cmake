@@ -119,6 +119,7 @@ function(shardwise_compile_fail)
     set(target compile_fail_${arg_NAME})
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCE})
     target_link_libraries(${target} PRIVATE shardwise_build_flags ${arg_LIBRARIES})
+    target_compile_definitions(${target} PRIVATE SHARDWISE_COMPILED)  # errors are those of declarations
     set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target})
     cmake_path(ABSOLUTE_PATH arg_SOURCE OUTPUT_VARIABLE source)
     file(GENERATE OUTPUT ${parameters}.$<COMPILE_LANGUAGE>.cmake CONTENT "\

@@ -24,7 +24,7 @@ def replay(*arguments, ranks=4, status=0):
 
 
 def payload(report, kind, tier):
-    return sum(f[tier]["payload"] for f in report["flushes"] if f["kind"] == kind)
+    return sum(f[tier]["payload"] for f in report["rounds"] if f["kind"] == kind)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ with tempfile.TemporaryDirectory() as folder:
                       "--out", "schedule")
     for order in ("pair", "post"):
         lines = replay("schedule", order, 2, 1000).splitlines()
-        assert [line.split()[0] for line in lines] == [f["kind"] for f in report["flushes"]] + ["reduction"], lines
+        assert [line.split()[0] for line in lines] == [f["kind"] for f in report["rounds"]] + ["reduction"], lines
         assert all(float(line.split()[1]) > 0 for line in lines), lines
 
     assert "give one of flat/col" in schedule("--collective", "flat", "--sharding", "rows", status=2)

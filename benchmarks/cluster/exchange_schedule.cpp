@@ -27,7 +27,7 @@
 #include "shardwise/tower/parameters.hpp"
 
 /// \file
-/// Writes the flushes of a training step on a cluster that need not be there, as the cost reader predicts them:
+/// Writes the rounds of a training step on a cluster that need not be there, as the cost reader predicts them:
 /// who sends how many bytes to whom. `replay` sends them.
 
 namespace {
@@ -121,9 +121,9 @@ sw::LayerCost predict(const sw::LayerBlueprint& layer, const Arguments& a, std::
     return layer.predict_cost(views);
 }
 
-/// The flushes of a step with `a.batch` samples a rank. What all ranks send is linear in the number of samples where
+/// The rounds of a step with `a.batch` samples a rank. What all ranks send is linear in the number of samples where
 /// their ids repeat, so two short batches say it. Where rows are split, few ids fall unevenly: 1024 samples then.
-std::vector<sw::SegmentCost> flushes(const sw::LayerBlueprint& layer, const Arguments& a) {
+std::vector<sw::SegmentCost> rounds(const sw::LayerBlueprint& layer, const Arguments& a) {
     const std::int64_t few = a.sharding == "row" ? std::min<std::int64_t>(1024, a.batch) : 64;
     const sw::LayerCost once = predict(layer, a, few, 1);
     sw::LayerCost twice = predict(layer, a, few, 2);
@@ -140,8 +140,8 @@ std::vector<sw::SegmentCost> flushes(const sw::LayerBlueprint& layer, const Argu
 }
 
 /// "ids", "vectors" or "gradients".
-std::string kind_of(const sw::LayerBlueprint& layer, const sw::SegmentCost& flush) {
-    const std::string name = layer.traits().program.segments[flush.segment].posts.front().name;
+std::string kind_of(const sw::LayerBlueprint& layer, const sw::SegmentCost& round) {
+    const std::string name = layer.traits().program.segments[round.segment].posts.front().name;
     for (const auto& [part, kind] :
          std::map<std::string, std::string>{{"Ids", "ids"}, {"Vectors", "vectors"}, {"Gradients", "gradients"}})
         if (name.find(part) != std::string::npos) return kind;
@@ -182,7 +182,7 @@ int run(const Arguments& a) {
     if (a.collective != "modules" && a.compression != 1)
         throw sw::BadInput{"--compression without --collective modules has no effect: leave it away"};
     const sw::LayerBlueprint layer = found->second(a);
-    const std::vector<sw::SegmentCost> costs = flushes(layer, a);
+    const std::vector<sw::SegmentCost> costs = rounds(layer, a);
     const sw::Cluster a100{};
     const sw::Cluster h100{.host = {.latency = 2e-6, .bandwidth = 450e9},
                            .cross_host = {.latency = 5e-6, .bandwidth = 50e9}};
@@ -192,26 +192,26 @@ int run(const Arguments& a) {
                        {"batch", a.batch},
                        {"compression", a.compression},
                        {"mflops", mflops(layer, a)},
-                       {"flushes", nlohmann::json::array()}};
+                       {"rounds", nlohmann::json::array()}};
     std::ofstream file;
     if (!a.out.empty()) {
         file.open(a.out);
         file << a.topology.ranks() << " " << costs.size() << "\n";
     }
-    for (const sw::SegmentCost& flush : costs) {
-        const std::string kind = kind_of(layer, flush);
-        const sw::Traffic total = flush.traffic.total();
-        all["flushes"].push_back(
+    for (const sw::SegmentCost& round : costs) {
+        const std::string kind = kind_of(layer, round);
+        const sw::Traffic total = round.traffic.total();
+        all["rounds"].push_back(
             {{"kind", kind},
              {"host", tier(total.host)},
              {"cross_host", tier(total.cross_host)},
              {"predicted_us",
-              {{"A100", 1e6 * sw::seconds(flush.traffic, a100)}, {"H100", 1e6 * sw::seconds(flush.traffic, h100)}}}});
+              {{"A100", 1e6 * sw::seconds(round.traffic, a100)}, {"H100", 1e6 * sw::seconds(round.traffic, h100)}}}});
         if (a.out.empty()) continue;
         file << kind << "\n";
         for (int from = 0; from < a.topology.ranks(); ++from)
             for (int to = 0; to < a.topology.ranks(); ++to) {
-                const sw::TierTraffic& cell = flush.traffic.at(from, to);
+                const sw::TierTraffic& cell = round.traffic.at(from, to);
                 file << cell.payload + cell.control << (to + 1 == a.topology.ranks() ? "\n" : " ");
             }
     }
@@ -225,8 +225,8 @@ int run(const Arguments& a) {
 int main(int argc, char** argv) {
     Arguments a;
     CLI::App app{
-        "Writes the flushes of a training step of embedding tables on a cluster, as the cost reader predicts them:\n"
-        "ranks and flushes; then of each flush its kind, and the bytes from each rank to each rank. Prints a summary "
+        "Writes the rounds of a training step of embedding tables on a cluster, as the cost reader predicts them:\n"
+        "ranks and rounds; then of each round its kind, and the bytes from each rank to each rank. Prints a summary "
         "as JSON.",
         "exchange_schedule"};
     app.option_defaults()->always_capture_default();
@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
     app.add_option("--collective", a.collective, "flat, two_stage, hierarchical, or modules: hierarchical with Dot");
     app.add_option("--sharding", a.sharding, "table, row, col (a block of columns a rank) or col<blocks a table>");
     app.add_option("--compression", a.compression, "With modules: how many times as wide their input is");
-    app.add_option("--out", a.out, "File for the flushes")->default_str("");
+    app.add_option("--out", a.out, "File for the rounds")->default_str("");
     try {
         app.parse(argc, argv);
         return run(a);

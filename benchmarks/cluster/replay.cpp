@@ -12,7 +12,7 @@
 #include <mpi.h>
 
 /// \file
-/// Sends the flushes that exchange_schedule wrote, with garbage in them, and prints how long each took: over MPI, or
+/// Sends the rounds that exchange_schedule wrote, with garbage in them, and prints how long each took: over MPI, or
 /// over the simulated network of SimGrid's SMPI. Plain MPI, so that nothing but the messages takes time.
 ///
 ///     replay FILE pair|post [REPETITIONS [ALL-REDUCE BYTES]]
@@ -23,7 +23,7 @@
 
 namespace {
 
-struct Flush {
+struct Round {
     std::string kind;
     std::vector<long long> out;  // (rank): bytes to send
     std::vector<long long> in;
@@ -35,7 +35,7 @@ struct Flush {
     std::abort();
 }
 
-std::vector<Flush> read(const char* path, int rank, int ranks) {
+std::vector<Round> read(const char* path, int rank, int ranks) {
     std::ifstream file{path};
     int written = 0;
     int count = 0;
@@ -43,19 +43,19 @@ std::vector<Flush> read(const char* path, int rank, int ranks) {
     if (written != ranks)
         stop(std::string{path} + " is for " + std::to_string(written) + " ranks, and there are " +
              std::to_string(ranks) + ": start as many");
-    std::vector<Flush> flushes(static_cast<std::size_t>(count));
-    for (Flush& flush : flushes) {
-        file >> flush.kind;
+    std::vector<Round> rounds(static_cast<std::size_t>(count));
+    for (Round& round : rounds) {
+        file >> round.kind;
         for (int from = 0; from < ranks; ++from)
             for (int to = 0; to < ranks; ++to) {
                 long long bytes = 0;
                 if (!(file >> bytes) || bytes < 0 || bytes > 2147483647)
                     stop(std::string{path} + ": a number of bytes is missing, or not below 2^31");
-                if (from == rank) flush.out.push_back(to == rank ? 0 : bytes);
-                if (to == rank) flush.in.push_back(from == rank ? 0 : bytes);
+                if (from == rank) round.out.push_back(to == rank ? 0 : bytes);
+                if (to == rank) round.in.push_back(from == rank ? 0 : bytes);
             }
     }
-    return flushes;
+    return rounds;
 }
 
 // Memory that SMPI neither fills nor copies; elsewhere ordinary memory.
@@ -96,13 +96,13 @@ class Replay {
   public:
     Replay(int rank, int ranks, bool post) : rank_{rank}, ranks_{ranks}, post_{post} {}
 
-    // Seconds that the slowest rank takes for a flush.
-    double run(const Flush& flush) {
+    // Seconds that the slowest rank takes for a round.
+    double run(const Round& round) {
         long long sent = 0;
         long long received = 0;
         for (int r = 0; r < ranks_; ++r) {
-            sent += flush.out[static_cast<std::size_t>(r)];
-            received += flush.in[static_cast<std::size_t>(r)];
+            sent += round.out[static_cast<std::size_t>(r)];
+            received += round.in[static_cast<std::size_t>(r)];
         }
         char* const out = exchanged(sent);
         char* const in = exchanged(received);
@@ -114,8 +114,8 @@ class Replay {
             const bool paired = (ranks_ & (ranks_ - 1)) == 0;
             const int to = paired ? rank_ ^ i : (rank_ + i) % ranks_;
             const int from = paired ? rank_ ^ i : (rank_ - i + ranks_) % ranks_;
-            const auto out_bytes = static_cast<int>(flush.out[static_cast<std::size_t>(to)]);
-            const auto in_bytes = static_cast<int>(flush.in[static_cast<std::size_t>(from)]);
+            const auto out_bytes = static_cast<int>(round.out[static_cast<std::size_t>(to)]);
+            const auto in_bytes = static_cast<int>(round.in[static_cast<std::size_t>(from)]);
             if (in_bytes != 0) MPI_Irecv(in_at, in_bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, next());
             if (out_bytes != 0) MPI_Isend(out_at, out_bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, next());
             in_at += in_bytes;
@@ -181,14 +181,14 @@ int main(int argc, char** argv) {
     const int repetitions = argc > 3 ? std::atoi(argv[3]) : 1;
     const long long reduced = argc > 4 ? std::atoll(argv[4]) : 0;
     if (repetitions < 1 || reduced < 0) stop("give at least one repetition, and bytes of an all-reduce or none");
-    const std::vector<Flush> flushes = read(argv[1], rank, ranks);
+    const std::vector<Round> rounds = read(argv[1], rank, ranks);
     Replay replay{rank, ranks, order == "post"};
     std::string text;
-    for (const Flush& flush : flushes) {
+    for (const Round& round : rounds) {
         std::vector<double> seconds;
         for (int i = 0; i < repetitions; ++i)
-            seconds.push_back(replay.run(flush));
-        text += flush.kind + " " + std::to_string(1e6 * median(seconds)) + "\n";
+            seconds.push_back(replay.run(round));
+        text += round.kind + " " + std::to_string(1e6 * median(seconds)) + "\n";
     }
     if (reduced != 0) {
         std::vector<double> seconds;

@@ -6,12 +6,12 @@
     cmake --preset simgrid && cmake --build --preset simgrid --target exchange_schedule replay_smpi
     benchmarks/cluster/sweep.py --json sweep.json
 
-For each cluster, number of hosts and composition, exchange_schedule writes the flushes of a step as the library's cost reader
+For each cluster, number of hosts and composition, exchange_schedule writes the rounds of a step as the library's cost reader
 predicts them, and replay sends them over SimGrid's SMPI. The model is the DLRM of Disaggregated Multi-Tower: 26 features of 128
 columns, 16384 samples a rank. Tables are cut into whichever number of blocks of columns the cost reader finds fastest, with modules
 into one a rank of their tower. Products take a quarter of a GPU's peak, as measured nowhere: they only say how much of a step exchanges may be.
 
-With --mpi nothing is simulated: the flushes of 4 ranks go over Open MPI on this machine, as 1, 2 and 4 hosts, for several
+With --mpi nothing is simulated: the rounds of 4 ranks go over Open MPI on this machine, as 1, 2 and 4 hosts, for several
 numbers of samples. Its "hosts" share memory, so that nothing is gained by crossing them less; it shows what relays cost.
 
 pair: one partner after the other, as collectives work that go pair by pair; post: everything at once, an ideal network.
@@ -70,7 +70,7 @@ def platform(hosts, host, cross_host):
 
 
 def simulate(build, folder, cluster, hosts, schedule, order, overhead, reduced):
-    """{kind: microseconds, summed over the flushes of a kind}"""
+    """{kind: microseconds, summed over the rounds of a kind}"""
     links = CLUSTERS[cluster]
     xml, hostfile = os.path.join(folder, "platform.xml"), os.path.join(folder, "hosts")
     with open(xml, "w", encoding="utf-8") as file:
@@ -151,13 +151,13 @@ def schedule_of(build, path, hosts, composition, compression, ranks_a_host=RANKS
 
 
 def predicted(schedule, cluster):
-    return sum(flush["predicted_us"][cluster] for flush in schedule["flushes"])
+    return sum(round["predicted_us"][cluster] for round in schedule["rounds"])
 
 
 def megabytes(schedule):
     """{tier: MB of ids, vectors and gradients that a rank sends in a step}"""
     ranks = schedule["hosts"] * schedule["ranks_per_host"]
-    return {tier: sum(f[tier]["payload"] + f[tier]["control"] for f in schedule["flushes"]) / ranks / 1e6
+    return {tier: sum(f[tier]["payload"] + f[tier]["control"] for f in schedule["rounds"]) / ranks / 1e6
             for tier in ("host", "cross_host")}
 
 
@@ -175,7 +175,7 @@ def measure(build, cluster, hosts, order, overhead):
             exchange = times["ids"] + times["vectors"] + times["gradients"]
             records.append({"cluster": cluster, "hosts": hosts, "order": order, "overhead": overhead, "name": name,
                             "composition": best, "megabytes": megabytes(schedule),
-                            "messages": {tier: sum(f[tier]["messages"] for f in schedule["flushes"])
+                            "messages": {tier: sum(f[tier]["messages"] for f in schedule["rounds"])
                                          / hosts / RANKS_A_HOST for tier in ("host", "cross_host")},
                             "predicted_us": predicted(schedule, cluster), "times_us": times, "exchange_us": exchange,
                             "compute_us": compute, "step_us": exchange + compute + times["reduction"]})

@@ -29,7 +29,7 @@ class Silent final : public benchmark::BenchmarkReporter {
     void ReportRuns(const std::vector<Run>& /*report*/) override {}
 };
 
-/// The same messages by MPI_Alltoallv: nothing to oneself, as in a flush.
+/// The same messages by MPI_Alltoallv: nothing to oneself, as in a round.
 class RawAllToAll {
   public:
     RawAllToAll(AllToAll& messages, int rank, int ranks, std::int64_t bytes)

@@ -52,7 +52,11 @@ void check_policies(const Policies& p) {
         for (const char* sharding : automatic) {
             Policies one = p;
             one.sharding = sharding;
-            check_policies(one);
+            try {
+                check_policies(one);
+            } catch (const sw::BadInput& error) {
+                throw sw::BadInput{fmt::format("--sharding auto may choose {}; {}", sharding, error.what())};
+            }
         }
         return;
     }

@@ -60,7 +60,7 @@ class Meter {
     /// What the embedding layer holds after them.
     [[nodiscard]] LayerMemory predicted_memory(const Model& model) const;
     [[nodiscard]] const LayerMemory& measured_memory() const noexcept { return memory_; }
-    /// What this rank sends in the flushes of each measured step of the embedding layer; flights are numbered from 1.
+    /// What this rank sends in the rounds of each measured step of the embedding layer; flights are numbered from 1.
     [[nodiscard]] const sw::PredictedRounds& rounds() const noexcept { return rounds_; }
 
   private:

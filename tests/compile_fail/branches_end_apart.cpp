@@ -3,6 +3,7 @@
 
 // EXPECT: plans that run together end in lanes of forms that the merge behind them takes
 #include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/plan/check.hpp"
 #include "shardwise/sharding/dp.hpp"
 
 namespace sw = shardwise;

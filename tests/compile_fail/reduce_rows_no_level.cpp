@@ -3,6 +3,7 @@
 
 // EXPECT: rows are reduced over World, OneHost or Peers: sums over any other group are no level of the tree
 #include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/plan/program.hpp"
 
 namespace sw = shardwise;
 

@@ -3,8 +3,9 @@
 
 // Relays of sequences that nobody tells how many vectors there are.
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
-// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<shardwise:: OwnedIds<shardwise::
+// EXPECT_LINE: StepFollows<shardwise:: ExchangeIds<shardwise:: Lookup<false> OwnedIds<shardwise::
 #include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/plan/check.hpp"
 #include "shardwise/sharding/col.hpp"
 
 namespace sw = shardwise;

@@ -5,6 +5,7 @@
 // EXPECT: this step cannot follow the one before it: it does not take lanes of this form
 // EXPECT_LINE: StepFollows<shardwise:: ExchangeIds ExchangeVectors<shardwise:: OwnedIds<shardwise::
 #include "shardwise/embedding/compose/plans.hpp"
+#include "shardwise/plan/check.hpp"
 
 namespace sw = shardwise;
 

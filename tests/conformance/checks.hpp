@@ -68,7 +68,7 @@ inline bool filled(std::span<const std::byte> bytes, std::uint64_t key) {
     return true;
 }
 
-/// Who sends how much to whom in flush `number`; a pure function, so that all ranks know it.
+/// Who sends how much to whom in round `number`; a pure function, so that all ranks know it.
 struct Pattern {
     static constexpr std::int64_t none = -1;
 
@@ -103,11 +103,11 @@ struct Pattern {
     }
 };
 
-/// One flush of a pattern on this rank, with its memory.
+/// One round of a pattern on this rank, with its memory.
 template <class C>
-class PatternFlush {
+class PatternRound {
   public:
-    PatternFlush(C& comm, const Pattern& pattern, int number)
+    PatternRound(C& comm, const Pattern& pattern, int number)
         : pattern_{pattern}, number_{number}, rank_{comm.rank()}, in_(static_cast<std::size_t>(comm.size())) {
         std::vector<OutMessage> outs;
         std::vector<InMessage> ins;
@@ -131,7 +131,7 @@ class PatternFlush {
             const std::int64_t bytes = pattern_.size(number_, from, rank_);
             if (bytes == Pattern::none) continue;
             const auto& got = in_[static_cast<std::size_t>(from)];
-            const std::string what = "flush " + std::to_string(number_) + ", from rank " + std::to_string(from) +
+            const std::string what = "round " + std::to_string(number_) + ", from rank " + std::to_string(from) +
                                      " to " + std::to_string(rank_);
             require(static_cast<std::int64_t>(got.size()) == bytes,
                     what + ": " + std::to_string(got.size()) + " bytes came instead of " + std::to_string(bytes));
@@ -148,27 +148,27 @@ class PatternFlush {
     Ticket ticket_;
 };
 
-/// Every rank completes its outstanding flushes in an order of its own.
-struct RandomFlushes {
-    static constexpr const char* name = "random_flushes";
+/// Every rank completes its outstanding rounds in an order of its own.
+struct RandomRounds {
+    static constexpr const char* name = "random_rounds";
     template <Communicator C>
     static void run(C& comm) {
         for (const int density : {8, 3, 1})
             run_pattern(comm, {static_cast<std::uint64_t>(density), comm.size(), density}, 40);
     }
     template <class C>
-    static void run_pattern(C& comm, const Pattern& pattern, int flushes) {
+    static void run_pattern(C& comm, const Pattern& pattern, int rounds) {
         std::minstd_rand random{static_cast<unsigned>(17 * comm.rank() + pattern.density + 1)};
         const auto dice = [&](std::size_t sides) { return static_cast<std::size_t>(random() / 7 % sides); };
-        std::vector<std::unique_ptr<PatternFlush<C>>> outstanding;
+        std::vector<std::unique_ptr<PatternRound<C>>> outstanding;
         const auto remove = [&](std::size_t i) {
             outstanding[i]->check();
             outstanding.erase(outstanding.begin() + static_cast<std::ptrdiff_t>(i));
         };
-        for (int number = 0; number < flushes || !outstanding.empty();) {
-            const bool can_post = number < flushes && outstanding.size() < 5;
+        for (int number = 0; number < rounds || !outstanding.empty();) {
+            const bool can_post = number < rounds && outstanding.size() < 5;
             if (can_post && (outstanding.empty() || dice(2) == 0)) {
-                outstanding.push_back(std::make_unique<PatternFlush<C>>(comm, pattern, number++));
+                outstanding.push_back(std::make_unique<PatternRound<C>>(comm, pattern, number++));
                 continue;
             }
             const std::size_t i = dice(outstanding.size());
@@ -289,15 +289,15 @@ struct ThreeFlights {
     }
 };
 
-/// Ranks wait for two flushes in opposite orders: waiting for one makes progress on the other.
+/// Ranks wait for two rounds in opposite orders: waiting for one makes progress on the other.
 struct OppositeWaits {
     static constexpr const char* name = "opposite_waits";
     template <Communicator C>
     static void run(C& comm) {
         const Pattern pattern{.seed = 5, .ranks = comm.size(), .density = 8};
         for (int number = 0; number < 40; number += 2) {
-            const PatternFlush<C> first{comm, pattern, number};
-            const PatternFlush<C> second{comm, pattern, number + 1};
+            const PatternRound<C> first{comm, pattern, number};
+            const PatternRound<C> second{comm, pattern, number + 1};
             comm.wait(comm.rank() % 2 == 0 ? first.ticket() : second.ticket());
             comm.wait(comm.rank() % 2 == 0 ? second.ticket() : first.ticket());
             first.check();
@@ -306,7 +306,7 @@ struct OppositeWaits {
     }
 };
 
-/// Rank, size and topology; a flush without messages; tickets that are complete.
+/// Rank, size and topology; a round without messages; tickets that are complete.
 struct Basics {
     static constexpr const char* name = "basics";
     template <Communicator C>
@@ -317,14 +317,14 @@ struct Basics {
         comm.wait(waited);
         const Ticket tested = comm.post({.step = "empty"}, {}, {});
         require(!(waited == tested), "a ticket came twice");
-        require(comm.test(tested), "a flush without messages is complete at once");
+        require(comm.test(tested), "a round without messages is complete at once");
         comm.abandon(tested);  // complete, so there is nothing to abandon
         comm.abandon(waited);
-        RandomFlushes::run_pattern(comm, {.seed = 3, .ranks = comm.size(), .density = 8}, 2);
+        RandomRounds::run_pattern(comm, {.seed = 3, .ranks = comm.size(), .density = 8}, 2);
     }
 };
 
-/// A flush like an earlier one allocates nothing.
+/// A round like an earlier one allocates nothing.
 struct WarmPosts {
     static constexpr const char* name = "warm_posts";
     template <Communicator C>
@@ -488,7 +488,7 @@ std::vector<Check<C>> checks(int ranks) {
         all.push_back({std::string{T::name} + ".counted", counted<T, C>});
     };
     add(Basics{});
-    add(RandomFlushes{});
+    add(RandomRounds{});
     add(ThreeFlights{});
     add(OppositeWaits{});
     add(WarmPosts{});

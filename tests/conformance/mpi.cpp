@@ -34,18 +34,18 @@ void run_check(const conformance::Check<MpiCommunicator>& check, const MpiOption
     if (check.mismatch) throw std::runtime_error{where + ": no Mismatch"};
 }
 
-/// When all ranks let go of a flush at the same time it completes, and the communicator lives on.
+/// When all ranks let go of a round at the same time it completes, and the communicator lives on.
 void abandon_together(MpiCommunicator& comm) {
     const conformance::Pattern pattern{.seed = 9, .ranks = comm.size(), .density = 8};
     {
-        const conformance::PatternFlush<MpiCommunicator> flush{comm, pattern, 0};
-        comm.abandon(flush.ticket());
+        const conformance::PatternRound<MpiCommunicator> round{comm, pattern, 0};
+        comm.abandon(round.ticket());
     }
-    conformance::require(comm.outstanding() == 0, "an abandoned flush is outstanding");
-    conformance::RandomFlushes::run_pattern(comm, pattern, 3);
+    conformance::require(comm.outstanding() == 0, "an abandoned round is outstanding");
+    conformance::RandomRounds::run_pattern(comm, pattern, 3);
 }
 
-/// Once a message was wrong, what comes for the other flushes is not written into their memory, which may be gone.
+/// Once a message was wrong, what comes for the other rounds is not written into their memory, which may be gone.
 void withdrawn(MpiCommunicator& comm) {
     if (comm.size() == 1) return;
     const std::vector<std::byte> content(64, std::byte{1});

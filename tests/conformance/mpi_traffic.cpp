@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// Random flushes; prints what was counted, for mpi_meter.py to compare with what Open MPI meters.
+// Random rounds; prints what was counted, for mpi_meter.py to compare with what Open MPI meters.
 
 #include <cstdint>
 #include <cstdio>
@@ -15,7 +15,7 @@ int main() {
     using namespace shardwise;
     return run_mpi({.hosts = 1}, [](MpiCommunicator& below) {
         CountingCommunicator<MpiCommunicator> comm{below};
-        conformance::RandomFlushes::run(comm);
+        conformance::RandomRounds::run(comm);
         conformance::ThreeFlights::run(comm);
         std::string bytes;
         std::string messages;

@@ -161,7 +161,7 @@ TEST(global_batches, other_exchanges_go_on_between_announcement_and_number) {
     });
 }
 
-/// Counts flushes that are withdrawn.
+/// Counts rounds that are withdrawn.
 struct Watched : sw::CountingCommunicator<sw::ThreadCommunicator> {
     using CountingCommunicator::CountingCommunicator;
     int abandoned = 0;

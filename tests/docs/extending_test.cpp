@@ -181,7 +181,7 @@ TEST(Extending, AStep) {
     });
 }
 
-/// Posts every flush a little later.
+/// Posts every round a little later.
 template <sw::Communicator C>
 class DelayedCommunicator {
   public:

@@ -193,7 +193,7 @@ TEST(Fragments, MixedTables) {
     });
 }
 
-TEST(Fragments, AFlushByHand) {
+TEST(Fragments, ARoundByHand) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::Communicator auto& comm) {
         const int peer = 1 - comm.rank();
@@ -223,7 +223,7 @@ TEST(Fragments, Collectives) {
 TEST(Fragments, Decorators) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
-        sw::CheckingCommunicator checking{comm};     // every flush: do all ranks mean the same one?
+        sw::CheckingCommunicator checking{comm};     // every round: do all ranks mean the same one?
         sw::CountingCommunicator counted{checking};  // every message: whereto, how many bytes?
         sw::EmbeddingLayer<> layer{counted, tables};
         const auto batch = ones(2);

@@ -1,6 +1,8 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "shardwise/embedding/tables/initial_weight.hpp"
+
 #include <array>
 #include <bit>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "shardwise/embedding/tables/initial_weight.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"

@@ -50,18 +50,15 @@ def bad_usage():
             (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, mixed"),
             (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam"),
             (["--pooling", "max"], "sum, mean"),
-            (["--order", "any"], "wide_tree, tree, sample"),
+            (["--order", "any"], "tree, wide_tree, sample"),
             (["--wire", "fp8"], "fp32, bf16"),
-            (["--order", "sample", "--sharding", "dp"], "use --order wide_tree"),
-            (["--order", "sample", "--wire", "bf16"], "--wire fp32 alone"),
+            (["--order", "sample", "--sharding", "dp"], "use Order<Tree> or Order<WideTree>"),
             (["--collective", "ring"], "--collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical"),
             (["--collective", "hierarchical", "--sharding", "dp"], "no vector travels where all rows are replicated"),
-            (["--collective", "two_stage", "--sharding", "col"], "use --sharding row or mixed, or --collective flat"),
-            (["--collective", "hierarchical", "--optimizer", "adagrad"], "this program has sgd, rowwise_adagrad, adam there"),
-            (["--collective", "two_stage", "--order", "sample"], "this program has wide_tree, tree there"),
+            (["--collective", "two_stage", "--sharding", "col"], "otherwise use Collective<Flat>"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", 0], "--towers 0: give at least 1, or a file"),
-            (["--sharding", "auto", "--collective", "two_stage"], "auto may choose columns"),
+            (["--sharding", "auto", "--collective", "two_stage"], "--sharding auto may choose col; "),
             (["--groups", -1], "--groups -1: give at least 0"),
             (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "--towers nowhere.json: is neither a number nor a file"),
@@ -69,9 +66,9 @@ def bad_usage():
             (["--towers", "."], "--towers .: is neither a number nor a file"),
             (["--towers", "99999999999"], "--towers 99999999999: there are at most 26 features"),
             (["--tower", "dots"], "--tower 'dots': there is no such policy; give one of pass, dot, cross"),
-            (["--tower", "dot"], "--tower dot with --collective flat: a tower's module works where"),
-            (["--tower", "dot", "--collective", "hierarchical", "--sharding", "mixed"], "use --sharding row, col or table"),
-            (["--tower", "cross", "--collective", "hierarchical", "--pooling", "mean"], "use --pooling sum"),
+            (["--tower", "dot"], "--tower dot: a tower's module works where"),
+            (["--tower", "dot", "--collective", "hierarchical", "--sharding", "mixed"], "needs one sharding policy for all tables"),
+            (["--tower", "cross", "--collective", "hierarchical", "--pooling", "mean"], "Tower<> needs Pooling<Sum>"),
             (["--tower", "dot", "--collective", "hierarchical", "--tower-c", 0, "--tower-p", 0], "no vector would be left"),
             (["--tower", "cross", "--collective", "hierarchical", "--tower-c", 1], "it maps the tower as a whole"),
             (["--tower-c", 2], "--tower-c without --tower dot or cross has no effect"),
@@ -211,6 +208,14 @@ def collectives():
             assert (r["losses"], r["auc"]) == (same["losses"], same["auc"]), (sharding, collective)
             relayed, straight = (x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, same))
             assert relayed < straight if sharding in ("row", "mixed") else relayed == straight, (sharding, collective)
+
+
+def every_composition():
+    """What a program of compiled compositions would leave out."""
+    for arguments in (["--collective", "hierarchical", "--optimizer", "adagrad"], ["--collective", "two_stage", "--order", "sample"],
+                      ["--order", "sample", "--wire", "bf16"],
+                      ["--collective", "two_stage", "--sharding", "mixed", "--optimizer", "rowwise_adagrad_mean", "--wire", "bf16"]):
+        check_prediction(report(*SMALL, "--ranks", 4, "--hosts", 2, "--bag", 3, *arguments))
 
 
 def modules():
@@ -547,9 +552,9 @@ def trace():
         events = json.load(file)["traceEvents"]
     spans = [e for e in events if e["ph"] == "X"]
     assert {e["tid"] for e in spans} == {0, 1, 2, 3} and {e["pid"] for e in spans} == {0, 1}
-    flushes = [e["args"] for e in spans if "moved_bytes" in e["args"]]
-    assert len(flushes) >= 4 * 4 * 3
-    for args in flushes:
+    rounds = [e["args"] for e in spans if "moved_bytes" in e["args"]]
+    assert len(rounds) >= 4 * 4 * 3
+    for args in rounds:
         assert args["moved_bytes"] == args["predicted_bytes"], args
 
 
@@ -593,5 +598,5 @@ def mpi_errors():
 
 
 main({"help": help_, "auto": auto, "groups": groups, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "collectives": collectives, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
+      "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -38,7 +38,7 @@ MPI = {
     "returns": (3, ["rank 0 waits at step 'round' of flight 3", "for 100000 bytes from rank 2"]),
     "late": (3, ["rank 0 waits at step 'round' of flight 3", "for 100000 bytes from rank 2", "deadline of 2000 ms"]),
     "never": (3, [f"rank {r} waits at step 'round' of flight 3 (" for r in (0, 1, 3)] + ["from rank 2", HERE]),
-    "unfinished": (3, ["rank 2: done, but 1 flushes were never waited for"]),
+    "unfinished": (3, ["rank 2: done, but 1 rounds were never waited for"]),
     "wrong_size": (3, ["expects 100000 bytes from rank 2 at step 'round' of flight 3", "but 2000 bytes came", HERE]),
     "wrong_size_checked": (3, ["rank 2 at step 'round' of flight 3", "sends 2000 bytes to rank 0",
                                "rank 0 at step 'round' of flight 3", "expects 100000 bytes from rank 2", HERE]),

@@ -44,10 +44,10 @@ struct Pass {
     static void shape(const sw::CostEnv&, Nothing::Cost&, sw::TrafficMatrix&) {}
 };
 
-/// "o" where a flush opens, "a" where it agrees, "oa" where it does both, "-" for neither; segments without posts are
+/// "o" where a round opens, "a" where it agrees, "oa" where it does both, "-" for neither; segments without posts are
 /// left out.
 template <class... Steps>
-std::string flushes(const sw::Topology& topology) {
+std::string rounds(const sw::Topology& topology) {
     const sw::Program program = sw::make_program<Nothing, sw::Plan<Steps...>>();
     const std::vector<sw::Agreement> all = sw::agreements(program, topology);
     std::string text;
@@ -68,13 +68,13 @@ using sw::World;
 
 TEST(Agreement, FollowsFromTheGroupsThatAreCrossed) {
     const sw::Topology t{.hosts = 4, .ranks_per_host = 2};
-    EXPECT_EQ((flushes<Pass<World>>(t)), "oa");
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>(t)), "o a");
-    EXPECT_EQ((flushes<Pass<Peers>, Pass<OneHost>>(t)), "o a");
-    EXPECT_EQ((flushes<Pass<Hosts<2>>, Pass<PeersOf<Hosts<2>>>>(t)), "o a");
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<PeersOf<Hosts<2>>>>(t)), "o -");  // two hosts of a tower never meet
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<sw::Within<Peers, Hosts<2>>>, Pass<PeersOf<Hosts<2>>>>(t)), "o - a");
-    EXPECT_EQ((flushes<Pass<World>, Pass<OneHost>, Pass<OneHost, 1>, Pass<Peers>>(t)), "oa o - a");
+    EXPECT_EQ((rounds<Pass<World>>(t)), "oa");
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<Peers>>(t)), "o a");
+    EXPECT_EQ((rounds<Pass<Peers>, Pass<OneHost>>(t)), "o a");
+    EXPECT_EQ((rounds<Pass<Hosts<2>>, Pass<PeersOf<Hosts<2>>>>(t)), "o a");
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<PeersOf<Hosts<2>>>>(t)), "o -");  // two hosts of a tower never meet
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<sw::Within<Peers, Hosts<2>>>, Pass<PeersOf<Hosts<2>>>>(t)), "o - a");
+    EXPECT_EQ((rounds<Pass<World>, Pass<OneHost>, Pass<OneHost, 1>, Pass<Peers>>(t)), "oa o - a");
 }
 
 /// An exchange inside the host, and across hosts on the way back.
@@ -84,13 +84,13 @@ struct ThereAndAcross : Pass<OneHost> {
 
 TEST(Agreement, BackwardBeginsAnew) {
     const sw::Topology t{.hosts = 2, .ranks_per_host = 2};
-    EXPECT_EQ(flushes<ThereAndAcross>(t), "o o");  // what was noted forward has been thrown, or lost its flight
+    EXPECT_EQ(rounds<ThereAndAcross>(t), "o o");  // what was noted forward has been thrown, or lost its flight
 }
 
 TEST(Agreement, WhereATierIsMissingItsExchangeIsNotNeeded) {
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>({.hosts = 1, .ranks_per_host = 4})), "oa o");
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>({.hosts = 4, .ranks_per_host = 1})), "o a");
-    EXPECT_EQ((flushes<Pass<OneHost>, Pass<Peers>>({.hosts = 1, .ranks_per_host = 1})), "oa oa");
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<Peers>>({.hosts = 1, .ranks_per_host = 4})), "oa o");
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<Peers>>({.hosts = 4, .ranks_per_host = 1})), "o a");
+    EXPECT_EQ((rounds<Pass<OneHost>, Pass<Peers>>({.hosts = 1, .ranks_per_host = 1})), "oa oa");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class TamperingCommunicator {
   private:
     sw::ThreadCommunicator& below_;
     Change change_;
-    std::list<std::vector<std::byte>> copies_;  // a message stays where it is until its flush is complete
+    std::list<std::vector<std::byte>> copies_;  // a message stays where it is until its round is complete
 };
 static_assert(sw::Communicator<TamperingCommunicator>);
 

@@ -88,8 +88,7 @@ class TowerTensors {
     void make_copies() {
         if (!copies_.empty()) return;
         for (const TowerShape& shape : layer_->towers().shapes)
-            copies_.emplace_back(layer_->template module_config<M>(), shape, training_->optimizer().moments(),
-                                 memory_);
+            copies_.emplace_back(layer_->template module_config<M>(), shape, training_->optimizer().moments(), memory_);
     }
     [[nodiscard]] Copy& mine() {
         make_copies();

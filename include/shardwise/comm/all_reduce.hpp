@@ -24,7 +24,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Sums a span over all ranks of a group, in place: ranks in order inside a host, hosts in order, each sum from +0.0,
 /// so that every communicator gives the same bits. Scatter inside the host, scatter across hosts, gather back: four
-/// flushes, and of n elements each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for a
+/// rounds, and of n elements each rank sends 2 n (L - 1) / L inside its host and 2 n / L (H - 1) / H across, for a
 /// group of H hosts with L ranks each. `start` sends the first part and returns, so that other work can go on until
 /// `finish`. Collective over all ranks, and members of one group give spans of one size; one sum at a time.
 /// \tparam T  float or double \tparam G  who adds up: World, or OneTower

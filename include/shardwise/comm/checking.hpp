@@ -20,7 +20,7 @@
 #include "shardwise/topology/topology.hpp"
 
 /// \file
-/// A decorator for debugging: all ranks agree on a flush before any of its data moves.
+/// A decorator for debugging: all ranks agree on a round before any of its data moves.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -28,13 +28,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 ///
 /// Each rank states to every other rank its step, flight, source line, and what it sends to and expects from whom. All
 /// ranks then look at the same statements and come to the same verdict. When steps or flights differ, or a message is
-/// sent that is not expected, expected but not sent, or has another size than expected, or a flush names a rank twice,
+/// sent that is not expected, expected but not sent, or has another size than expected, or a round names a rank twice,
 /// itself or none that exists, then **every** rank throws one and the same Mismatch, which names the two ranks, both
 /// steps, flights, sizes and places in the source. Without this decorator only a wrong size is found by the receiver;
 /// a rank in another collective is found by the deadline.
 ///
-/// `post` is collective and blocks until all ranks have posted: this is for debugging. All ranks post every flush,
-/// those without messages too. Any number of flushes may be outstanding. One a rank, like the communicator below; it
+/// `post` is collective and blocks until all ranks have posted: this is for debugging. All ranks post every round,
+/// those without messages too. Any number of rounds may be outstanding. One a rank, like the communicator below; it
 /// belongs to the same thread.
 /// Cost of a post: size() - 1 messages of 176 + 16 * size() bytes from every rank, all of them control.
 template <Communicator C>
@@ -133,8 +133,8 @@ class CheckingCommunicator {
                            .into = &arrived_[peer],
                            .expected = static_cast<std::int64_t>(statement_bytes())});
         }
-        // one name for all steps, since this flush is to arrive where the ranks are at different ones
-        const Ticket ticket = below_->post({.step = "check a flush", .flight = 0, .where = label.where}, out_, in_);
+        // one name for all steps, since this round is to arrive where the ranks are at different ones
+        const Ticket ticket = below_->post({.step = "check a round", .flight = 0, .where = label.where}, out_, in_);
         try {
             below_->wait(ticket);
         } catch (...) {

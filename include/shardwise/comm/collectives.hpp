@@ -16,7 +16,7 @@
 #include "shardwise/core/error.hpp"
 
 /// \file
-/// Collective operations on any communicator, composed of flushes: with its deadlines, its failures and its meters.
+/// Collective operations on any communicator, composed of rounds: with its deadlines, its failures and its meters.
 /// All of them are collective: every rank calls them in one order.
 
 namespace shardwise::inline SHARDWISE_ABI {

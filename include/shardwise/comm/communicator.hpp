@@ -16,15 +16,15 @@
 /// \file
 /// What the library needs from a communicator: one small concept a capability.
 ///
-/// The one primitive is the *flush*: a set of messages that leave and a set of messages that are expected, posted
+/// The one primitive is the *round*: a set of messages that leave and a set of messages that are expected, posted
 /// together, at most one a peer and direction, never to oneself. Everything else (all-to-all, gathers, reductions, the
-/// exchanges of a plan) is composed of flushes. Matching is at post: on each ordered pair of ranks the n-th message
+/// exchanges of a plan) is composed of rounds. Matching is at post: on each ordered pair of ranks the n-th message
 /// sent is the n-th one expected, whatever the order in which either side completes them. All ranks therefore post in
 /// one order.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Says which operation a flush belongs to, in errors and reports. `step` outlives the flush.
+/// Says which operation a round belongs to, in errors and reports. `step` outlives the round.
 struct Label {
     const char* step = "";
     std::uint32_t flight = 0;
@@ -41,14 +41,14 @@ struct Label {
     return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
 }
 
-/// A message that leaves. `bytes` stays valid and unchanged until the flush is complete.
+/// A message that leaves. `bytes` stays valid and unchanged until the round is complete.
 struct OutMessage {
     int to = 0;
     std::span<const std::byte> bytes;
     std::int64_t payload = 0;  ///< how many of the bytes are ids, weights, vectors or rows; the others are control
 };
 
-/// A message that is expected. `into` is resized to what arrives; untouched by the caller until the flush is complete.
+/// A message that is expected. `into` is resized to what arrives; untouched by the caller until the round is complete.
 struct InMessage {
     static constexpr std::int64_t any_size = -1;
     int from = 0;
@@ -56,7 +56,7 @@ struct InMessage {
     std::int64_t expected = any_size;  ///< bytes; another size that arrives is a Mismatch
 };
 
-/// Names a posted flush until it is complete.
+/// Names a posted round until it is complete.
 class [[nodiscard]] Ticket {
   public:
     constexpr Ticket() = default;
@@ -76,10 +76,10 @@ concept Ranked = requires(const C& comm) {
     { comm.topology() } -> std::convertible_to<Topology>;
 };
 
-/// Posts flushes and completes them.
+/// Posts rounds and completes them.
 ///
 /// `post` copies the two lists, never blocks and starts nothing that another rank could wait for twice.
-/// `test` makes progress and says whether the flush is complete; `wait` blocks until it is. Either one retires the
+/// `test` makes progress and says whether the round is complete; `wait` blocks until it is. Either one retires the
 /// ticket when it reports completion. All three throw PeerFailed once a peer is known to have failed, `test` and `wait`
 /// throw Mismatch when a message has another size than expected, `wait` throws DeadlinePassed.
 template <class C>
@@ -98,8 +98,8 @@ concept Failing = requires(C& comm, const std::string& reason) {
     { comm.fail(reason) } -> std::same_as<void>;
 };
 
-/// Counts those who use it, layers as a rule: `enroll()` is 0, 1, ... on every rank, when ranks make their layers in one
-/// order. Layers of one configuration are told apart by it. Optional.
+/// Counts those who use it, layers as a rule: `enroll()` is 0, 1, ... on every rank, when ranks make their layers in
+/// one order. Layers of one configuration are told apart by it. Optional.
 template <class C>
 concept Enrolling = requires(C& comm) {
     { comm.enroll() }

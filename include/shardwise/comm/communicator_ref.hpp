@@ -13,7 +13,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Refers to a communicator of any type; costs one indirect call a flush. Does not own it.
+/// Refers to a communicator of any type; costs one indirect call a round. Does not own it.
 class CommunicatorRef {
   public:
     template <Communicator C>
@@ -68,7 +68,7 @@ class CommunicatorRef {
 
 static_assert(Communicator<CommunicatorRef>);
 
-/// Waits for a flush whose buffers die with the caller: when the wait throws, withdraws before it rethrows.
+/// Waits for a round whose buffers die with the caller: when the wait throws, withdraws before it rethrows.
 inline void wait_or_abandon(CommunicatorRef comm, Ticket ticket) {
     try {
         comm.wait(ticket);

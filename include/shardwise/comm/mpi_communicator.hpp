@@ -37,11 +37,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// Progress is made inside `post`, `test` and `wait` only, on all that is outstanding. Waiting polls for about 0.1 ms,
 /// then yields the processor, then sleeps unless a long message is under way (MpiPause). A ticket that is not
 /// outstanding counts as complete. Once a message had another size than expected, every later call throws that Mismatch
-/// again: the ranks no longer do the same thing. Records are pooled: a flush like an earlier one allocates nothing (but
+/// again: the ranks no longer do the same thing. Records are pooled: a round like an earlier one allocates nothing (but
 /// inside MPI).
 ///
 /// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
-/// Cost: one MPI message a message of a flush (size / chunk_bytes more for a chunked one), its bytes and no more.
+/// Cost: one MPI message a message of a round (size / chunk_bytes more for a chunked one), its bytes and no more.
 class MpiCommunicator {
   public:
     /// Collective, without a deadline; a few small collectives of MPI.
@@ -55,7 +55,7 @@ class MpiCommunicator {
           messages_{comm_.get(), topology_.ranks(), options.chunk_bytes} {}
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
-    /// Every flush should be complete. Otherwise MPI is left to itself, and the memory of those flushes has to live on.
+    /// Every round should be complete. Otherwise MPI is left to itself, and the memory of those rounds has to live on.
     ~MpiCommunicator() {
         if (outstanding_ != 0) comm_.release();
     }
@@ -64,18 +64,18 @@ class MpiCommunicator {
     [[nodiscard]] int enroll() noexcept { return enrolled_++; }
     [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
-    /// Number of flushes that are posted and not yet known to be complete.
+    /// Number of rounds that are posted and not yet known to be complete.
     [[nodiscard]] std::int64_t outstanding() const noexcept { return outstanding_; }
 
-    /// Starts a flush, see Exchanging. Does not block.
+    /// Starts a round, see Exchanging. Does not block.
     /// \throws Error when MPI reports one; Mismatch after an earlier one
     Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in) {
         throw_if_broken();
-        const std::uint32_t index = detail::take_record(flushes_, free_);
-        Flush& flush = flushes_[index];
-        flush.label = label;
-        flush.pending = static_cast<std::int64_t>(out.size() + in.size());
-        flush.live = true;
+        const std::uint32_t index = detail::take_record(rounds_, free_);
+        Round& round = rounds_[index];
+        round.label = label;
+        round.pending = static_cast<std::int64_t>(out.size() + in.size());
+        round.live = true;
         ++outstanding_;
         const std::uint64_t mark = detail::MpiMessages::mark(label);
         try {
@@ -87,33 +87,33 @@ class MpiCommunicator {
                 SHARDWISE_ASSERT(message.to != rank_);
                 messages_.send(index, mark, message.to, message.bytes);
             }
-        } catch (...) {  // half a flush: nobody will wait for it, and its memory goes away
+        } catch (...) {  // half a round: nobody will wait for it, and its memory goes away
             broken_ = std::current_exception();
             throw_if_broken();
         }
-        return Ticket{std::uint64_t{flush.generation} << 32U | index};
+        return Ticket{std::uint64_t{round.generation} << 32U | index};
     }
 
-    /// Makes progress on everything and says whether the flush is complete. \throws Mismatch, or Error when MPI does
+    /// Makes progress on everything and says whether the round is complete. \throws Mismatch, or Error when MPI does
     [[nodiscard]] bool test(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);
         if (index == none) return true;
-        if (flushes_[index].pending != 0) progress();
+        if (rounds_[index].pending != 0) progress();
         throw_if_broken();
-        if (flushes_[index].pending != 0) return false;
+        if (rounds_[index].pending != 0) return false;
         retire(index);
         return true;
     }
 
-    /// Blocks until the flush is complete, making progress on everything. \throws Mismatch, DeadlinePassed (after
+    /// Blocks until the round is complete, making progress on everything. \throws Mismatch, DeadlinePassed (after
     /// printing all that this rank waits for), or Error when MPI reports one
     void wait(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);
         if (index == none) return;
         const auto begin = Clock::now();
-        for (detail::MpiPause pause; flushes_[index].pending != 0;) {
+        for (detail::MpiPause pause; rounds_[index].pending != 0;) {
             const bool moved = progress();
             throw_if_broken();
             if (moved) {
@@ -125,21 +125,21 @@ class MpiCommunicator {
         retire(index);
     }
 
-    /// Lets go of a flush because its memory goes away. It gets a second to complete, which suffices where the other
+    /// Lets go of a round because its memory goes away. It gets a second to complete, which suffices where the other
     /// ranks do the same; after that the communicator is of no use any more, and a peer may wait in vain.
     void abandon(Ticket ticket) noexcept {
         const std::uint32_t index = find(ticket);
         if (index == none) return;
         detail::MpiPause pause;
         for (const auto begin = Clock::now();
-             flushes_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
+             rounds_[index].pending != 0 && !broken_ && Clock::now() - begin < patience;)
             if (!progress()) rest(pause);
         if (broken_) settle();
-        if (flushes_[index].pending == 0) return retire(index);
+        if (rounds_[index].pending == 0) return retire(index);
         if (!broken_) {
             try {
                 broken_ = std::make_exception_ptr(
-                    PeerFailed{rank_, "it left " + describe_with_place(flushes_[index].label) + " unfinished"});
+                    PeerFailed{rank_, "it left " + describe_with_place(rounds_[index].label) + " unfinished"});
             } catch (...) {
                 broken_ = std::current_exception();
             }
@@ -155,7 +155,7 @@ class MpiCommunicator {
     static constexpr std::uint32_t none = detail::MpiMessage::none;
     static constexpr std::chrono::seconds patience{1};
 
-    struct Flush {
+    struct Round {
         static constexpr std::uint32_t none = detail::MpiMessage::none;
         Label label;
         std::int64_t pending = 0;  // messages
@@ -166,27 +166,27 @@ class MpiCommunicator {
 
     [[nodiscard]] std::uint32_t find(Ticket ticket) const noexcept {
         const auto index = static_cast<std::uint32_t>(ticket.value());
-        const bool known = index < flushes_.size() && flushes_[index].live &&
-                           flushes_[index].generation == static_cast<std::uint32_t>(ticket.value() >> 32U);
+        const bool known = index < rounds_.size() && rounds_[index].live &&
+                           rounds_[index].generation == static_cast<std::uint32_t>(ticket.value() >> 32U);
         return known ? index : none;
     }
     void retire(std::uint32_t index) noexcept {
-        Flush& flush = flushes_[index];
-        flush.live = false;
-        ++flush.generation;
-        flush.next = free_;
+        Round& round = rounds_[index];
+        round.live = false;
+        ++round.generation;
+        round.next = free_;
         free_ = index;
         --outstanding_;
     }
 
     void complete(const detail::MpiMessage& message) {
-        Flush& flush = flushes_[message.flush];
-        --flush.pending;
+        Round& round = rounds_[message.round];
+        --round.pending;
         if (broken_ || (!message.wrong_size() && !message.foreign)) return;
         const std::string bytes = (message.unmeasured ? "at least " : "") + std::to_string(message.moved);
         if (message.foreign) {
             broken_ = std::make_exception_ptr(
-                Mismatch{name() + " is at " + describe_with_place(flush.label) + ", and rank " +
+                Mismatch{name() + " is at " + describe_with_place(round.label) + ", and rank " +
                          std::to_string(message.peer) + " sent " + bytes +
                          " bytes of another step: all ranks make the same calls in one order (CheckingCommunicator "
                          "names both)"});
@@ -194,7 +194,7 @@ class MpiCommunicator {
         }
         broken_ = std::make_exception_ptr(Mismatch{
             name() + " expects " + std::to_string(message.size) + " bytes from rank " + std::to_string(message.peer) +
-            " at " + describe_with_place(flush.label) + ", but " + bytes + " bytes came"});
+            " at " + describe_with_place(round.label) + ", but " + bytes + " bytes came"});
     }
     /// \returns whether something moved; an error is kept in broken_
     bool progress() noexcept {
@@ -231,18 +231,18 @@ class MpiCommunicator {
 
     [[nodiscard]] std::string name() const { return "rank " + std::to_string(rank_); }
     [[noreturn]] void give_up(std::uint32_t index) const {
-        std::vector<std::string> waits(flushes_.size());
+        std::vector<std::string> waits(rounds_.size());
         messages_.for_each([&](const detail::MpiMessage& message) {
-            std::string& text = waits[message.flush];
+            std::string& text = waits[message.round];
             text += text.empty() ? ": " : ", ";
             text += message.leaving() ? "to send " : "for ";
             text += message.any_size() ? "a message" : std::to_string(message.size) + " bytes";
             text += (message.leaving() ? " to rank " : " from rank ") + std::to_string(message.peer);
         });
         std::string report;
-        for (std::size_t i = 0; i < flushes_.size(); ++i) {
-            if (!flushes_[i].live || flushes_[i].pending == 0) continue;
-            waits[i].insert(0, name() + " waits at " + describe_with_place(flushes_[i].label));
+        for (std::size_t i = 0; i < rounds_.size(); ++i) {
+            if (!rounds_[i].live || rounds_[i].pending == 0) continue;
+            waits[i].insert(0, name() + " waits at " + describe_with_place(rounds_[i].label));
             report += waits[i] + "\n";
         }
         std::fputs(report.c_str(), stderr);
@@ -257,9 +257,9 @@ class MpiCommunicator {
     int enrolled_ = 0;
     Topology topology_;
     detail::MpiMessages messages_;
-    std::vector<Flush> flushes_;
+    std::vector<Round> rounds_;
     std::uint32_t free_ = none;
-    std::int64_t outstanding_ = 0;  // flushes
+    std::int64_t outstanding_ = 0;  // rounds
     std::exception_ptr broken_;     // why nothing works any more
     bool settled_ = false;
 };

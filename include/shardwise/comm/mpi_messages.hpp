@@ -39,7 +39,7 @@ std::uint32_t take_record(std::vector<Record>& records, std::uint32_t& free) {
 struct MpiMessage {
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-    std::uint32_t flush = none;
+    std::uint32_t round = none;
     std::uint32_t next = none;  // in the queue of its peer, or in the list of free ones
     int peer = 0;
     int tag = 0;
@@ -80,8 +80,8 @@ class MpiMessages {
     [[nodiscard]] static std::uint64_t mark(const Label& label) noexcept {
         return Digest{}.add(std::string_view{label.step}).add(std::int64_t{label.flight}).bits16() % marks;
     }
-    void send(std::uint32_t flush, std::uint64_t mark, int to, std::span<const std::byte> bytes) {
-        const std::uint32_t at = add(flush, mark, to, peers_.at(static_cast<std::size_t>(to)).sent++);
+    void send(std::uint32_t round, std::uint64_t mark, int to, std::span<const std::byte> bytes) {
+        const std::uint32_t at = add(round, mark, to, peers_.at(static_cast<std::size_t>(to)).sent++);
         MpiMessage& message = messages_[at];
         message.size = static_cast<std::int64_t>(bytes.size());
         message.data = bytes.data();
@@ -90,9 +90,9 @@ class MpiMessages {
         request_messages_.push_back(at);
         send_chunk(message, requests_.back());
     }
-    void expect(std::uint32_t flush, std::uint64_t mark, const InMessage& in) {
+    void expect(std::uint32_t round, std::uint64_t mark, const InMessage& in) {
         Peer& peer = peers_.at(static_cast<std::size_t>(in.from));
-        const std::uint32_t at = add(flush, mark, in.from, peer.received++);
+        const std::uint32_t at = add(round, mark, in.from, peer.received++);
         MpiMessage& message = messages_[at];
         message.size = in.expected;
         message.into = in.into;
@@ -161,10 +161,10 @@ class MpiMessages {
 
     /// Whether MPI has tags enough for marks.
     [[nodiscard]] bool marked() const noexcept { return tags_ >= marks * numbers; }
-    std::uint32_t add(std::uint32_t flush, std::uint64_t mark, int peer, std::uint64_t number) {
+    std::uint32_t add(std::uint32_t round, std::uint64_t mark, int peer, std::uint64_t number) {
         const std::uint32_t at = take_record(messages_, free_);
         MpiMessage& message = messages_[at];
-        message.flush = flush;
+        message.round = round;
         message.peer = peer;
         message.tag = static_cast<int>(marked() ? mark * numbers + number % numbers : number % tags_);
         message.moving = message.ended = message.posted = message.unmeasured = message.foreign = false;

@@ -37,10 +37,10 @@ class MpiEnd {
         return *complaining == nobody ? 0 : 2;
     }
 
-    /// This rank's input was bad, and `unfinished` flushes may still move. \returns 2 when all ranks have come to their
+    /// This rank's input was bad, and `unfinished` rounds may still move. \returns 2 when all ranks have come to their
     /// end, of which the lowest with bad input printed why; otherwise ends the job
     int bad_input(const std::string& what, bool unfinished) {
-        if (unfinished) {  // the memory of those flushes is gone: MPI must not be called again
+        if (unfinished) {  // the memory of those rounds is gone: MPI must not be called again
             std::this_thread::sleep_for(rank_ == 0 ? std::chrono::milliseconds{0} : grace_);
             mpi_die(comm_.get(), rank_, what, 2);
         }
@@ -84,7 +84,7 @@ class MpiEnd {
 /// - `body` throws BadInput: when within `options.grace` all ranks have come to their end, the lowest rank whose input
 ///   was bad prints it, and all ranks return 2. Otherwise some ranks wait for this one: it prints its error and aborts
 ///   the job with status 2.
-/// - `body` throws anything else, or leaves a flush unfinished: the rank prints "rank r: what", waits a second so that
+/// - `body` throws anything else, or leaves a round unfinished: the rank prints "rank r: what", waits a second so that
 ///   others can print theirs, and aborts the job with status 3.
 ///
 /// MPI is initialized and finalized, unless the caller had initialized it.
@@ -100,7 +100,7 @@ template <class Body>
         comm.emplace(options);
         body(*comm);
         if (comm->outstanding() != 0)
-            throw Error{"done, but " + std::to_string(comm->outstanding()) + " flushes were never waited for", 3};
+            throw Error{"done, but " + std::to_string(comm->outstanding()) + " rounds were never waited for", 3};
         return end.done();
     } catch (const BadInput& error) {
         return end.bad_input(error.what(), comm && comm->outstanding() != 0);

@@ -27,7 +27,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// One rank of a ThreadWorld; belongs to its thread. Satisfies Communicator. A flush costs one copy a message, made by
+/// One rank of a ThreadWorld; belongs to its thread. Satisfies Communicator. A round costs one copy a message, made by
 /// the receiver; nothing is allocated once the pools are warm.
 class ThreadCommunicator {
   public:
@@ -79,7 +79,7 @@ class ThreadCommunicator {
         }
     }
 
-    /// Gives the flush a second to complete, since all ranks may be withdrawing; then poisons the world.
+    /// Gives the round a second to complete, since all ranks may be withdrawing; then poisons the world.
     void abandon(Ticket ticket) noexcept {
         Operation* op = find(ticket);
         if (op == nullptr) return;
@@ -179,7 +179,7 @@ class ThreadCommunicator {
             ended(m.to);
     }
 
-    /// Copies what has arrived, for every flush: a peer may wait for another one than this rank. Then forgets what is
+    /// Copies what has arrived, for every round: a peer may wait for another one than this rank. Then forgets what is
     /// done of this one; true when nothing is left. Unlocks while it copies.
     bool progress(Operation& op, std::unique_lock<std::mutex>& lock) {
         throw_if_poisoned();

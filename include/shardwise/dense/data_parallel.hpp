@@ -47,7 +47,7 @@ template <Group G = World, class Elements>
 ///     training.finish();  // the group's sum
 ///     training.step(learning_rate);
 ///
-/// Warm steps allocate nothing. Cost of a sum over H hosts of L ranks: four flushes, 2 (L - 1) messages inside a host
+/// Warm steps allocate nothing. Cost of a sum over H hosts of L ranks: four rounds, 2 (L - 1) messages inside a host
 /// and 2 (H - 1) across from each rank, and of n elements it sends 2 n (L - 1) / L inside its host and
 /// 2 n / L (H - 1) / H across, of 4 bytes each, 8 in wide precision; `predict_gradient_sum` says it exactly.
 /// \tparam Optimizer  DenseSgd, DenseAdagrad, DenseAdam, AnyDenseOptimizer or one's own

@@ -59,15 +59,17 @@ struct HomeIn {
     using type = World;
 };
 template <class S>
-    requires requires { typename S::home; }
+    requires requires {
+        typename S::home;
+    }
 struct HomeIn<S> {
     using type = typename S::home;
 };
 
 }  // namespace detail
 
-/// The group in which one copy of a table lies under policy S: `S::home`, or World where S says nothing. Each rank finds
-/// all rows inside its own group; the peers of that group hold the same rows.
+/// The group in which one copy of a table lies under policy S: `S::home`, or World where S says nothing. Each rank
+/// finds all rows inside its own group; the peers of that group hold the same rows.
 template <class S>
 using HomeOf = typename detail::HomeIn<S>::type;
 

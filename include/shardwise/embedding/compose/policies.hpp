@@ -14,7 +14,7 @@ template <class S>
 struct Sharding {
     using type = S;
 };
-/// Several ShardingPolicies in one layer; each table names its own in TableConfig::sharding. Their flushes leave
+/// Several ShardingPolicies in one layer; each table names its own in TableConfig::sharding. Their rounds leave
 /// together.
 template <class... S>
 struct Mixed {

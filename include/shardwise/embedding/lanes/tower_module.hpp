@@ -110,18 +110,18 @@ template <TowerModule M>
 class TowerModuleOf final : public AnyTowerModule {
   public:
     TowerModuleOf(const typename M::Config& config, const TowerShape& shape, std::uint64_t seed, MemoryAccount& memory)
-        : module{config, shape, seed, memory} {}
+        : held{config, shape, seed, memory} {}
     [[nodiscard]] std::unique_ptr<ModuleWork> make_work() const override { return std::make_unique<ModuleWorkOf<M>>(); }
     void forward(MatrixView<const float> in, ModuleWork& work, MatrixView<float> out,
                  std::pmr::memory_resource& memory) override {
-        module.forward(in, static_cast<ModuleWorkOf<M>&>(work).work, out, memory);
+        held.forward(in, static_cast<ModuleWorkOf<M>&>(work).work, out, memory);
     }
     void backward(ModuleWork& work, MatrixView<const float> gradient, MatrixView<float> in_gradient,
                   std::pmr::memory_resource& memory) override {
-        module.backward(static_cast<ModuleWorkOf<M>&>(work).work, gradient, in_gradient, memory);
+        held.backward(static_cast<ModuleWorkOf<M>&>(work).work, gradient, in_gradient, memory);
     }
 
-    M module;
+    M held;
 };
 template <TowerModule M>
 class ModulePolicyOf final : public ModulePolicy {

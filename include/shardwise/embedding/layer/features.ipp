@@ -43,10 +43,16 @@ SHARDWISE_INLINE LayerFeatures::LayerFeatures(const std::vector<TableConfig>& ta
             results.push_back(
                 {.dim = table.dim, .pooled = pooled, .mean = own == Pools::mean, .column = pooled ? width : sequences});
             dims.push_back(table.dim);
-            if (pooled)
-                width += table.dim;
-            else
+            if (!pooled) {
                 ++sequences;
+                continue;
+            }
+            const std::int64_t columns = std::int64_t{width} + table.dim;
+            if (columns > std::numeric_limits<int>::max())
+                throw BadInput{"the features up to '" + feature + "' have " + std::to_string(columns) +
+                               " columns together, and a layer's results have at most " +
+                               std::to_string(std::numeric_limits<int>::max()) + ": give smaller dimensions"};
+            width = static_cast<int>(columns);
         }
     }
 }

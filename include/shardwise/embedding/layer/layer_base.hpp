@@ -165,7 +165,7 @@ class LayerBase {
     /// \throws BadInput where the layer's towers have no module of type M
     template <class M>
     [[nodiscard]] M& module() {
-        if (auto* found = dynamic_cast<detail::TowerModuleOf<M>*>(towers_.module.get())) return found->module;
+        if (auto* found = dynamic_cast<detail::TowerModuleOf<M>*>(towers_.module.get())) return found->held;
         throw BadInput{no_module(M::name)};
     }
     template <class M>
