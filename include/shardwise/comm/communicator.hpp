@@ -32,14 +32,9 @@ struct Label {
 };
 
 /// "step 'Exchange' of flight 3"
-[[nodiscard]] inline std::string describe(const Label& label) {
-    return "step '" + std::string{label.step} + "' of flight " + std::to_string(label.flight);
-}
-
+[[nodiscard]] std::string describe(const Label& label);
 /// The same, and the place in the source from which it is called.
-[[nodiscard]] inline std::string describe_with_place(const Label& label) {
-    return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
-}
+[[nodiscard]] std::string describe_with_place(const Label& label);
 
 /// A message that leaves. `bytes` stays valid and unchanged until the round is complete.
 struct OutMessage {
@@ -111,3 +106,7 @@ template <class C>
 concept Communicator = Ranked<C> && Exchanging<C> && Failing<C>;
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/comm/communicator.ipp"
+#endif

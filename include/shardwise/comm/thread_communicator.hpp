@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <exception>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,11 +12,9 @@
 #include <vector>
 
 #include "shardwise/comm/communicator.hpp"
-#include "shardwise/comm/copy_message.hpp"
 #include "shardwise/comm/thread_state.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
-#include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -40,79 +35,16 @@ class ThreadCommunicator {
     [[nodiscard]] int size() const noexcept { return topology().ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return state_->options.topology; }
 
-    Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in) {
-        const auto slot = free_operation();
-        Operation& op = operations_[slot];
-        op.label = label;
-        const auto lock = state_->lock();
-        throw_if_poisoned();
-        for (const OutMessage& message : out) {
-            auto& box = state_->box(rank_, message.to);
-            op.out.push_back({message.to, box.base + box.parcels.size()});
-            box.parcels.emplace_back(message.bytes, label);
-            state_->wake[static_cast<std::size_t>(message.to)].ring();
-        }
-        for (const InMessage& message : in)
-            op.in.push_back({message, state_->box(message.from, rank_).expected++, false});
-        return Ticket{op.generation << 16U | slot};
-    }
+    Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in);
 
-    [[nodiscard]] bool test(Ticket ticket) {
-        Operation* op = find(ticket);
-        if (op == nullptr) return true;
-        auto lock = state_->lock();
-        return progress(*op, lock);
-    }
+    [[nodiscard]] bool test(Ticket ticket);
 
-    void wait(Ticket ticket) {
-        Operation* op = find(ticket);
-        if (op == nullptr) return;
-        const auto deadline = std::chrono::steady_clock::now() + state_->options.deadline;
-        auto lock = state_->lock();
-        auto& mine = state_->waits[static_cast<std::size_t>(rank_)];
-        const Waiting until_return{mine};
-        for (bool late = false; !progress(*op, lock);) {
-            if (late) throw_deadline_passed(*op);
-            throw_if_a_peer_has_ended(*op);
-            note_wait(*op, mine);
-            late = !wait_until(lock, deadline);
-        }
-    }
+    void wait(Ticket ticket);
 
     /// Gives the round a second to complete, since all ranks may be withdrawing; then poisons the world.
-    void abandon(Ticket ticket) noexcept {
-        Operation* op = find(ticket);
-        if (op == nullptr) return;
-        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-        auto lock = state_->lock();
-        try {
-            for (bool late = false; !late && !state_->poisoned;) {
-                if (progress(*op, lock)) return;
-                late = !wait_until(lock, until);
-            }
-        } catch (...) {  // it cannot complete: withdraw
-        }
-        if (!lock.owns_lock()) lock.lock();
-        state_->poison(rank_, "rank " + std::to_string(rank_) + " left " + describe(op->label) + " unfinished");
-        for (const auto& m : op->out) {
-            auto& box = state_->box(rank_, m.to);
-            while (true) {
-                detail::Parcel* parcel = box.find(m.number);
-                if (parcel == nullptr || parcel->taken) break;
-                if (!parcel->busy) {
-                    parcel->taken = true;
-                    break;
-                }
-                static_cast<void>(wait_until(lock, std::chrono::steady_clock::now() + std::chrono::seconds{1}));
-            }
-        }
-        retire(*op);
-    }
+    void abandon(Ticket ticket) noexcept;
 
-    void fail(const std::string& reason) {
-        const std::lock_guard lock{state_->mutex};
-        state_->poison(rank_, reason);
-    }
+    void fail(const std::string& reason);
 
   private:
     struct Out {
@@ -142,126 +74,24 @@ class ThreadCommunicator {
         detail::ThreadWait& wait;
     };
 
-    std::size_t free_operation() {
-        auto it = std::find_if(operations_.begin(), operations_.end(), [](const Operation& o) { return !o.active; });
-        if (it == operations_.end()) it = operations_.emplace(operations_.end());
-        it->active = true;
-        it->out.clear();
-        it->in.clear();
-        return static_cast<std::size_t>(it - operations_.begin());
-    }
-    Operation* find(Ticket ticket) noexcept {
-        const std::uint64_t slot = ticket.value() & 0xffffU;
-        if (slot >= operations_.size()) return nullptr;
-        Operation& op = operations_[slot];
-        return op.active && op.generation == ticket.value() >> 16U ? &op : nullptr;
-    }
-    static void retire(Operation& op) noexcept {
-        op.active = false;
-        ++op.generation;
-    }
+    std::size_t free_operation();
+    Operation* find(Ticket ticket) noexcept;
+    static void retire(Operation& op) noexcept;
     /// Waits until a peer has done something for this rank. \returns false when it became late
-    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
-        return state_->wake[static_cast<std::size_t>(rank_)].wait_until(lock, deadline);
-    }
-    void throw_if_poisoned() const {
-        if (state_->poisoned) throw PeerFailed{state_->culprit, state_->reason};
-    }
-    void throw_if_a_peer_has_ended(const Operation& op) const {
-        const auto ended = [&](int peer) {
-            if (state_->ended[static_cast<std::size_t>(peer)])
-                throw PeerFailed{peer, "it has ended, while rank " + std::to_string(rank_) + " waits for it in " +
-                                           describe(op.label)};
-        };
-        for (const auto& m : op.in)
-            ended(m.message.from);
-        for (const auto& m : op.out)
-            ended(m.to);
-    }
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
+    void throw_if_poisoned() const;
+    void throw_if_a_peer_has_ended(const Operation& op) const;
 
     /// Copies what has arrived, for every round: a peer may wait for another one than this rank. Then forgets what is
     /// done of this one; true when nothing is left. Unlocks while it copies.
-    bool progress(Operation& op, std::unique_lock<std::mutex>& lock) {
-        throw_if_poisoned();
-        for (bool copied = true; copied;) {
-            copied = false;
-            for (Operation& each : operations_)
-                if (each.active && copy_arrived(each, lock)) copied = true;
-        }
-        std::erase_if(op.out, [&](const Out& m) { return state_->box(rank_, m.to).taken(m.number); });
-        if (!op.in.empty() || !op.out.empty()) return false;
-        retire(op);
-        return true;
-    }
+    bool progress(Operation& op, std::unique_lock<std::mutex>& lock);
     /// Takes what stands in the mailboxes at this moment; false when there was nothing.
-    bool copy_arrived(Operation& op, std::unique_lock<std::mutex>& lock) {
-        copies_.clear();
-        for (In& m : op.in) {
-            detail::Parcel* parcel = state_->box(m.message.from, rank_).find(m.number);
-            if (parcel == nullptr || parcel->taken) continue;
-            if (parcel->label.flight != op.label.flight || std::strcmp(parcel->label.step, op.label.step) != 0)
-                throw_other_step(op, m, *parcel);
-            if (m.message.expected != InMessage::any_size &&
-                m.message.expected != static_cast<std::int64_t>(parcel->bytes.size()))
-                throw_mismatch(op, m, *parcel);
-            m.copying = true;
-            copies_.push_back({m.message.into, parcel->bytes});
-        }
-        if (copies_.empty()) return false;
-        for (const In& m : op.in)
-            if (m.copying) state_->box(m.message.from, rank_).find(m.number)->busy = true;
-        lock.unlock();
-        std::exception_ptr failed;  // no memory: the senders must not wait for a copy that nobody makes
-        try {
-            for (const auto& [into, bytes] : copies_) {
-                detail::copy_message(into->resize(bytes.size()).data(), bytes.data(), bytes.size());
-            }
-        } catch (...) {
-            failed = std::current_exception();
-        }
-        detail::lock_soon(lock);
-        for (In& m : op.in) {
-            if (!m.copying) continue;
-            auto& box = state_->box(m.message.from, rank_);
-            detail::Parcel& parcel = *box.find(m.number);
-            parcel.busy = false;
-            parcel.taken = !failed;
-            m.copying = !failed;
-            box.drop_taken();
-            state_->wake[static_cast<std::size_t>(m.message.from)].ring();
-        }
-        if (failed) std::rethrow_exception(failed);
-        std::erase_if(op.in, [](const In& m) { return m.copying; });
-        return true;
-    }
+    bool copy_arrived(Operation& op, std::unique_lock<std::mutex>& lock);
 
-    static void note_wait(const Operation& op, detail::ThreadWait& mine) {
-        mine.active = true;
-        mine.label = op.label;
-        mine.peers.clear();
-        for (const In& m : op.in)
-            mine.peers.push_back(m.message.from);
-        for (const Out& m : op.out)
-            if (std::find(mine.peers.begin(), mine.peers.end(), m.to) == mine.peers.end()) mine.peers.push_back(m.to);
-    }
-    [[noreturn]] void throw_deadline_passed(const Operation& op) {
-        const std::string text = "rank " + std::to_string(rank_) + " waited " +
-                                 std::to_string(state_->options.deadline.count()) + " ms in " + describe(op.label) +
-                                 "\n" + state_->report();
-        state_->poison(rank_, text);
-        throw DeadlinePassed{text};
-    }
-    [[noreturn]] void throw_other_step(const Operation& op, const In& m, const detail::Parcel& parcel) const {
-        throw Mismatch{"rank " + std::to_string(rank_) + " is at " + describe_with_place(op.label) + ", and rank " +
-                       std::to_string(m.message.from) + " at " + describe_with_place(parcel.label) +
-                       ": all ranks make the same calls in one order"};
-    }
-    [[noreturn]] void throw_mismatch(const Operation& op, const In& m, const detail::Parcel& parcel) const {
-        throw Mismatch{"rank " + std::to_string(rank_) + ", " + describe(op.label) + ": " +
-                       std::to_string(m.message.expected) + " bytes expected from rank " +
-                       std::to_string(m.message.from) + ", which sent " + std::to_string(parcel.bytes.size()) + " in " +
-                       describe(parcel.label)};
-    }
+    static void note_wait(const Operation& op, detail::ThreadWait& mine);
+    [[noreturn]] void throw_deadline_passed(const Operation& op);
+    [[noreturn]] void throw_other_step(const Operation& op, const In& m, const detail::Parcel& parcel) const;
+    [[noreturn]] void throw_mismatch(const Operation& op, const In& m, const detail::Parcel& parcel) const;
 
     detail::ThreadWorldState* state_;
     int rank_;
@@ -273,3 +103,7 @@ class ThreadCommunicator {
 static_assert(Communicator<ThreadCommunicator>);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/comm/thread_communicator.ipp"
+#endif

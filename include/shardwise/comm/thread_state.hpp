@@ -62,33 +62,16 @@ struct Mailbox {
 };
 
 /// Locks. What the mutex guards takes far less time than going to sleep and being woken: tries a little first.
-inline void lock_soon(std::unique_lock<std::mutex>& lock) {
-    for (int tries = 0; tries < 500; ++tries)
-        if (lock.try_lock()) return;
-    lock.lock();
-}
+void lock_soon(std::unique_lock<std::mutex>& lock);
 
 /// Where one rank waits until another has something for it.
 class Doorbell {
   public:
     /// Call with the mutex held.
-    void ring() {
-        rung_.fetch_add(1, std::memory_order_relaxed);  // the mutex orders what it stands for
-        sleeping_.notify_all();
-    }
+    void ring();
     /// Waits for a ring, with the mutex unlocked: yields the processor to other threads for about 20 microseconds,
     /// which is what waking a thread takes, and then sleeps. \returns false when it became late
-    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
-        const std::uint64_t seen = rung_.load(std::memory_order_relaxed);
-        lock.unlock();
-        const auto begin = std::chrono::steady_clock::now();
-        while (rung_.load(std::memory_order_relaxed) == seen &&
-               std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20})
-            std::this_thread::yield();
-        lock_soon(lock);
-        return rung_.load(std::memory_order_relaxed) != seen ||
-               sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
-    }
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
 
   private:
     std::atomic<std::uint64_t> rung_{0};
@@ -135,35 +118,15 @@ struct ThreadWorldState {
         return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(options.topology.ranks()) +
                      static_cast<std::size_t>(to)];
     }
-    void poison(int rank, const std::string& why) {
-        if (poisoned) return;
-        poisoned = true;
-        culprit = rank;
-        reason = why;
-        for (auto& w : wake)
-            w.ring();
-        world_changed.notify_all();
-    }
+    void poison(int rank, const std::string& why);
     /// A line a rank: what it waits for. Call with the mutex held.
-    [[nodiscard]] std::string report() const {
-        std::string text;
-        for (std::size_t r = 0; r < waits.size(); ++r) {
-            text += "  rank " + std::to_string(r);
-            if (ended[r]) {
-                text += " has ended\n";
-            } else if (!waits[r].active) {
-                text += " is in no exchange\n";
-            } else {
-                text += " waits for rank";
-                for (const int peer : waits[r].peers)
-                    text += " " + std::to_string(peer);
-                text += " in " + describe_with_place(waits[r].label) + "\n";
-            }
-        }
-        return text;
-    }
+    [[nodiscard]] std::string report() const;
 };
 
 }  // namespace detail
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/comm/thread_state.ipp"
+#endif

@@ -2,19 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
+#include <functional>
 
 #include "shardwise/comm/thread_communicator.hpp"
 #include "shardwise/comm/thread_state.hpp"
 #include "shardwise/core/config.hpp"
-#include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -37,64 +29,18 @@ class ThreadWorld {
     /// A thread that is still stuck after the grace time ends the process with a report and status 3.
     template <class Body>
     void run(Body body) {
-        if (state_.poisoned) throw PeerFailed{state_.culprit, "this world has failed before: " + state_.reason};
-        const int ranks = topology().ranks();
-        std::exception_ptr first;
-        int running = ranks;
-        std::fill(state_.ended.begin(), state_.ended.end(), false);
-        std::vector<std::thread> threads;
-        threads.reserve(static_cast<std::size_t>(ranks));
-        for (int rank = 0; rank < ranks; ++rank) {
-            threads.emplace_back([&, rank] {
-                std::exception_ptr failure;
-                std::string what = "an exception that is no std::exception";
-                try {
-                    ThreadCommunicator comm{state_, rank};
-                    body(comm);
-                } catch (const std::exception& error) {
-                    failure = std::current_exception();
-                    what = error.what();
-                } catch (...) {
-                    failure = std::current_exception();
-                }
-                const std::lock_guard lock{state_.mutex};
-                if (failure) {
-                    if (!first) first = failure;
-                    if (state_.culprit == rank) first = failure;
-                    state_.poison(rank, what);
-                }
-                state_.ended[static_cast<std::size_t>(rank)] = true;
-                --running;
-                for (auto& w : state_.wake)
-                    w.ring();
-                state_.world_changed.notify_all();
-            });
-        }
-        {
-            std::unique_lock lock{state_.mutex};
-            state_.world_changed.wait(lock, [&] { return running == 0 || state_.poisoned; });
-            if (!state_.world_changed.wait_for(lock, state_.options.grace, [&] { return running == 0; })) {
-                std::fprintf(stderr, "shardwise: rank %d failed (%s), and %lld ms later some ranks have not ended:\n%s",
-                             state_.culprit, state_.reason.c_str(),
-                             static_cast<long long>(state_.options.grace.count()), state_.report().c_str());
-                std::fflush(stderr);
-                std::_Exit(3);
-            }
-        }
-        for (auto& thread : threads)
-            thread.join();
-        if (first) std::rethrow_exception(first);
+        run_all([&body](ThreadCommunicator& comm) { body(comm); });
     }
 
   private:
-    static const ThreadWorldOptions& checked(const ThreadWorldOptions& options) {
-        const Topology& topology = options.topology;
-        static_cast<void>(Topology::of(topology.ranks(), topology.hosts));
-        static_cast<void>(Topology::checked(topology));
-        return options;
-    }
+    void run_all(const std::function<void(ThreadCommunicator&)>& body);
+    static const ThreadWorldOptions& checked(const ThreadWorldOptions& options);
 
     detail::ThreadWorldState state_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/comm/thread_world.ipp"
+#endif
