@@ -76,7 +76,7 @@ TEST(Fragments, FlightsAhead) {
 
 TEST(Fragments, LayersByNames) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
-    for (const std::string& sharding : {"row", "col"}) {
+    for (const std::string sharding : {"row", "col"}) {
         world.run([&](sw::ThreadCommunicator& comm) {
             const auto batch = ones(3);
             const auto gradient_of = [](const sw::MatrixView<const float>& pooled) { return pooled; };
@@ -91,12 +91,28 @@ TEST(Fragments, LayersByNames) {
             EXPECT_EQ(layer->branches(), std::vector<std::string>{sharding});
             EXPECT_EQ(layer->steps(), 1);
 
-            const auto of_types =
-                sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Optimizer<sw::Adagrad>, sw::Pooling<sw::Mean>>::blueprint(
-                    comm.topology(), tables);
-            if (sharding == "row") EXPECT_EQ(sw::describe(layer->program()), sw::describe(of_types.traits().program));
+            using OfTypes =
+                sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Optimizer<sw::Adagrad>, sw::Pooling<sw::Mean>>;
+            const sw::LayerBlueprint of_types = OfTypes::blueprint(comm.topology(), tables);
+            EXPECT_EQ(sw::describe(layer->program()) == sw::describe(of_types.traits().program), sharding == "row");
         });
     }
+}
+
+TEST(Fragments, NamesOnOneRankAndTypesOnTheOther) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        std::unique_ptr<sw::LayerBase> layer;
+        if (comm.rank() == 0) {
+            layer = std::make_unique<sw::EmbeddingLayer<>>(comm, tables);
+        } else {
+            layer = sw::make_layer(comm, tables, {});
+        }
+        sw::LayerFlight flight = layer->start(ones(3).view());
+        const sw::LayerVectors result = layer->forward(flight);
+        layer->backward(std::move(flight), result);
+        EXPECT_EQ(layer->steps(), 1);
+    });
 }
 
 TEST(Fragments, MemoryAndTrace) {
