@@ -181,7 +181,9 @@ TEST(Embedding, PoolingByTable) {
         EXPECT_EQ(after.sequences[1].rows(), 1);
 
         // one exchange for both: as many messages as a layer that pools all, and 8 bytes more a message of ids
-        const std::vector<sw::JaggedView<std::int32_t>> both{batch, batch};
+        const std::vector<std::int32_t> even{7, 4, 12, 41, 40, 13};  // of each feature an id on each rank
+        const sw::JaggedView<std::int32_t> evenly{.samples = 2, .features = 3, .values = even};
+        const std::vector both{evenly, evenly};
         const sw::LayerCost cost = layer.predict_cost(both);
         const sw::LayerCost sums = sw::EmbeddingLayer<>::blueprint(two_ranks, tables).predict_cost(both);
         EXPECT_EQ(cost.segments.size(), sums.segments.size());
