@@ -115,6 +115,19 @@ TEST(Fragments, NamesOnOneRankAndTypesOnTheOther) {
     });
 }
 
+TEST(Fragments, EqualLayersInAnotherOrder) {
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 2}, .deadline = std::chrono::seconds{20}}};
+    const auto mixed_up = [&] {
+        world.run([](sw::ThreadCommunicator& comm) {
+            sw::EmbeddingLayer<> one{comm, tables};
+            sw::EmbeddingLayer<> other{comm, tables};
+            static_cast<void>((comm.rank() == 0 ? one : other).forward(ones(3).view()));
+        });
+    };
+    EXPECT_THROW(mixed_up(), sw::Mismatch);
+}
+
 TEST(Fragments, MemoryAndTrace) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
