@@ -152,6 +152,55 @@ TEST(Embedding, Sequences) {
     });
 }
 
+TEST(Embedding, PoolingByTable) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const auto& batch = picture;
+
+        using Layer = sw::EmbeddingLayer<sw::Pooling<sw::ByTable>>;
+        Layer layer{comm,
+                    {{.name = "user", .rows = 1000, .dim = 2, .pooling = "mean"},
+                     {.name = "item", .rows = 5000, .dim = 4, .features = {"seen", "bought"}, .pooling = "none"}}};
+
+        const sw::LayerVectors output = layer.forward(batch);
+        const float user = output.pooled(1, 0);          // sample 1, first column: 2 in all
+        const float second = output.sequences[0](1, 0);  // feature 'seen', its second id (40), first column
+        const int seen = output.lengths[0][0];           // 2 ids in the bag of sample 0
+
+        const std::vector<float> of_user(2 * 2, 0.5F);
+        const std::vector<float> of_seen(3 * 4, 0.5F);
+        const std::vector<float> of_bought(1 * 4, 0.5F);
+        const std::vector<sw::MatrixView<const float>> sequences{{of_seen.data(), 3, 4}, {of_bought.data(), 1, 4}};
+        layer.backward({.pooled = {of_user.data(), 2, 2}, .sequences = sequences});
+
+        EXPECT_EQ(layer.width(), 2);
+        EXPECT_EQ(seen, 2);
+        const sw::LayerVectors after = layer.forward(batch);
+        EXPECT_LT(after.pooled(1, 0), user);
+        EXPECT_LT(after.sequences[0](1, 0), second);
+        EXPECT_EQ(after.sequences[1].rows(), 1);
+
+        // one exchange for both: as many messages as a layer that pools all, and 8 bytes more a message of ids
+        const std::vector<std::int32_t> even{7, 4, 12, 41, 40, 13};  // of each feature an id on each rank
+        const sw::JaggedView<std::int32_t> evenly{.samples = 2, .features = 3, .values = even};
+        const std::vector both{evenly, evenly};
+        const sw::LayerCost cost = layer.predict_cost(both);
+        const sw::LayerCost sums = sw::EmbeddingLayer<>::blueprint(two_ranks, tables).predict_cost(both);
+        EXPECT_EQ(cost.segments.size(), sums.segments.size());
+        EXPECT_EQ(cost.forward.total().host.messages, sums.forward.total().host.messages);
+        EXPECT_EQ(cost.segments[0].traffic.at(0, 1).payload, sums.segments[0].traffic.at(0, 1).payload);
+        EXPECT_EQ(cost.segments[0].traffic.at(0, 1).control, sums.segments[0].traffic.at(0, 1).control + 8);
+
+        const std::vector<float> weights{0.5F, 1, 1, 1, 1, 1};
+        sw::JaggedView<std::int32_t> weighted = batch;
+        weighted.weights = weights;
+        EXPECT_EQ(layer.forward(weighted).pooled.rows(), 2);
+        const std::vector<float> wrong{1, 1, 0.5F, 1, 1, 1};
+        weighted.weights = wrong;
+        EXPECT_THROW(static_cast<void>(layer.forward(weighted)), sw::BadInput);
+    });
+}
+
 TEST(Embedding, FlightsThatEnd) {
     sw::ThreadWorld world{two_ranks};
     world.run([](sw::ThreadCommunicator& comm) {

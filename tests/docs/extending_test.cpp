@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/shardwise.hpp"
 
 namespace docs {
@@ -81,6 +82,64 @@ TEST(Extending, ASharding) {
         EXPECT_EQ(rows, comm.rank() == 0 ? 4 : comm.rank() == 1 ? 3 : 0);
         const sw::JaggedBatch<int> batch{.samples = 1, .features = 1, .values = {0, 1, 6}, .lengths = {3}};
         EXPECT_EQ(layer.forward(batch.view()).columns(), 4);
+    });
+}
+
+TEST(Extending, NamesOfOnesOwn) {
+    const std::vector<sw::TableConfig> tables{{.name = "item", .rows = 100, .dim = 4}};
+    const sw::Topology cluster{.hosts = 2, .ranks_per_host = 2};
+    const sw::JaggedBatch<int> batch{.samples = 3, .features = 1, .values = {1, 2, 3}};
+    const std::vector batches(4, batch.view());
+
+    sw::KnownPolicies known;
+    known.add_sharding<FirstHost>().add_sharding<sw::Col<4>>().add_optimizer(Momentum{.decay = 0.5F});
+    const sw::LayerNames names{.shardings = {"first_host"}, .optimizer = "momentum"};
+    const sw::LayerBlueprint drawn = sw::draw_layer(cluster, tables, names, {}, known);
+    const double exchange = sw::seconds(drawn.predict_cost(batches).segments, sw::Cluster{});
+
+    const std::string wrong = known.refusal({.shardings = {"dp"}, .collective = "two_stage"});
+
+    const sw::LayerNames constants{.optimizer = "adam", .rule = sw::make_row_rule(sw::Adam{.beta2 = 0.99})};
+
+    EXPECT_GT(exchange, 0.0);
+    EXPECT_EQ(drawn.static_bytes(2), 0);
+    EXPECT_EQ(wrong, "no vector travels where all rows are replicated: use Collective<Flat>");
+    EXPECT_EQ(known.traits(constants).rule->name(), "adam");
+    EXPECT_EQ(sw::draw_layer(cluster, tables, {.shardings = {"col4"}}, {}, known).branches().front(), "col4");
+    try {
+        static_cast<void>(known.traits({.shardings = {"rows"}}));
+        ADD_FAILURE() << "there is no such policy";
+    } catch (const sw::BadInput& error) {
+        EXPECT_STREQ(error.what(),
+                     "sharding 'rows': there is no such policy; give one of row, col, table, dp, first_host, col4");
+    }
+}
+
+/// Rows dealt over the ranks of each host; every host has all of them.
+struct RowsOnEachHost : sw::Row {
+    static constexpr const char* name = "rows_on_each_host";
+    using home = sw::OneHost;
+};
+static_assert(sw::ShardingPolicy<RowsOnEachHost>);
+
+TEST(Extending, AHome) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Sharding<RowsOnEachHost>> layer{comm, {{.name = "t", .rows = 7, .dim = 4}}};
+        layer.for_each_shard([&](const sw::ShardView& shard, const auto&) {
+            EXPECT_EQ(shard.rows, comm.rank() % 2 == 0 ? 4 : 3);
+            EXPECT_EQ(shard.copy, comm.rank() / 2);
+            EXPECT_EQ(shard.copies, 2);
+        });
+        const sw::JaggedBatch<int> batch{.samples = 1, .features = 1, .values = {0, 1, 6}, .lengths = {3}};
+        layer.backward(layer.forward(batch.view()));
+        EXPECT_EQ(layer.forward(batch.view()).columns(), 4);
+
+        // no vector crosses hosts forward
+        const std::vector batches(4, batch.view());
+        const sw::LayerCost cost = layer.predict_cost(batches);
+        EXPECT_EQ(cost.forward.total().cross_host.payload, 0);
+        EXPECT_GT(cost.backward.total().cross_host.payload, 0);
     });
 }
 

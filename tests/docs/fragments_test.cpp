@@ -15,6 +15,7 @@
 
 #include "shardwise/comm/checking.hpp"
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/shardwise.hpp"
 
 namespace docs {
@@ -73,27 +74,58 @@ TEST(Fragments, FlightsAhead) {
     });
 }
 
-TEST(Fragments, PoliciesAtRunTime) {
+TEST(Fragments, LayersByNames) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
-    for (const bool by_columns : {false, true}) {
+    for (const std::string sharding : {"row", "col"}) {
         world.run([&](sw::ThreadCommunicator& comm) {
             const auto batch = ones(3);
             const auto gradient_of = [](const sw::MatrixView<const float>& pooled) { return pooled; };
 
-            std::unique_ptr<sw::LayerBase> layer;
-            if (by_columns) {
-                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Col<>>>>(comm, tables);
-            } else {
-                layer = std::make_unique<sw::EmbeddingLayer<sw::Sharding<sw::Row>>>(comm, tables);
-            }
+            const sw::LayerNames names{.shardings = {sharding}, .optimizer = "adagrad", .pooling = "mean"};
+            const std::unique_ptr<sw::LayerBase> layer = sw::make_layer(comm, tables, names);
+
             sw::LayerFlight flight = layer->start(batch.view());
             const sw::LayerVectors result = layer->forward(flight);
             layer->backward(std::move(flight), {.pooled = gradient_of(result.pooled)});
 
-            EXPECT_EQ(layer->branches(), std::vector<std::string>{by_columns ? "col" : "row"});
+            EXPECT_EQ(layer->branches(), std::vector<std::string>{sharding});
             EXPECT_EQ(layer->steps(), 1);
+
+            using OfTypes =
+                sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Optimizer<sw::Adagrad>, sw::Pooling<sw::Mean>>;
+            const sw::LayerBlueprint of_types = OfTypes::blueprint(comm.topology(), tables);
+            EXPECT_EQ(sw::describe(layer->program()) == sw::describe(of_types.traits().program), sharding == "row");
         });
     }
+}
+
+TEST(Fragments, NamesOnOneRankAndTypesOnTheOther) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        std::unique_ptr<sw::LayerBase> layer;
+        if (comm.rank() == 0) {
+            layer = std::make_unique<sw::EmbeddingLayer<>>(comm, tables);
+        } else {
+            layer = sw::make_layer(comm, tables, {});
+        }
+        sw::LayerFlight flight = layer->start(ones(3).view());
+        const sw::LayerVectors result = layer->forward(flight);
+        layer->backward(std::move(flight), result);
+        EXPECT_EQ(layer->steps(), 1);
+    });
+}
+
+TEST(Fragments, EqualLayersInAnotherOrder) {
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 2}, .deadline = std::chrono::seconds{20}}};
+    const auto mixed_up = [&] {
+        world.run([](sw::ThreadCommunicator& comm) {
+            sw::EmbeddingLayer<> one{comm, tables};
+            sw::EmbeddingLayer<> other{comm, tables};
+            static_cast<void>((comm.rank() == 0 ? one : other).forward(ones(3).view()));
+        });
+    };
+    EXPECT_THROW(mixed_up(), sw::Mismatch);
 }
 
 TEST(Fragments, MemoryAndTrace) {
