@@ -30,8 +30,9 @@
 #define SHARDWISE_ASSERT(condition) static_cast<void>(0)
 #endif
 
-/// Before the definition of whatever is no template: in headers alone an inline function. Where SHARDWISE_COMPILED is
-/// defined, headers only declare, and one unit of the program, or a library, holds the bodies (see source.hpp).
+/// Before the definition of whatever is no template. Headers alone: an inline function. Where SHARDWISE_COMPILED is
+/// defined, headers only declare, and the program links a library of the bodies (*.ipp; shardwise::compiled is one, and
+/// cmake/ShardwiseCompiled.cmake shows what it is made of).
 #if defined(SHARDWISE_COMPILED)
 #define SHARDWISE_INLINE
 #else

@@ -46,20 +46,24 @@ class KnownPolicies {
     /// The library's: row, col, table, dp; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam; fp32, bf16.
     KnownPolicies();
 
-    /// One of a program's own, by its type: a ShardingPolicy, a SparseOptimizer or a WireCodec. Its name is its own.
+    /// One of a program's own, by its type: a ShardingPolicy, a SparseOptimizer or a WireCodec.
+    /// \throws BadInput where there is one of that name already
     template <ShardingPolicy S>
     KnownPolicies& add_sharding() {
+        check_new("sharding", S::name);
         shardings_.push_back({sharding_traits<S>(), &NamedPlans<S>::find});
         return *this;
     }
     template <SparseOptimizer Rule>
     KnownPolicies& add_optimizer(const Rule& rule = {}) {
+        check_new("optimizer", Rule::name);
         check_rule(rule);
         rules_.push_back(make_row_rule(rule));
         return *this;
     }
     template <WireCodec W>
     KnownPolicies& add_wire() {
+        check_new("wire", W::name);
         wires_.push_back(codec_of<W>());
         return *this;
     }
@@ -77,6 +81,7 @@ class KnownPolicies {
         ShardingTraits traits;
         PlanLines (*lines)(const PlanShape&);
     };
+    void check_new(const char* axis, const std::string& name) const;
     [[nodiscard]] const Sharding& sharding(const std::string& name) const;
     [[nodiscard]] std::shared_ptr<const RowRule> rule(const LayerNames& names) const;
     [[nodiscard]] const Codec& wire(const std::string& name) const;

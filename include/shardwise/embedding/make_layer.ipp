@@ -101,6 +101,12 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
     return {};
 }
 
+SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {
+    const std::vector<std::string> known = names(axis);
+    if (std::find(known.begin(), known.end(), name) != known.end())
+        throw BadInput{std::string{axis} + " '" + name + "' is known already: give your policy a name of its own"};
+}
+
 SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const std::string& name) const {
     return shardings_[detail::find_name("sharding", name, names("sharding"))];
 }
