@@ -185,6 +185,25 @@ TEST(Flight, RanksWithOtherDigestsDoNotUnderstandEachOther) {
                  sw::Mismatch);
 }
 
+/// Puts down how large the groups are that it names.
+struct Sizes : Scale<1> {
+    using Adjoint = Plan<>;
+    using In = Peers;
+    using Under = OneHost;
+    template <class V>
+    static void run(sw::StepEnv& env, V& view) {
+        view.lanes().values = {static_cast<Number>(env.group.size), static_cast<Number>(env.under.size)};
+    }
+};
+TEST(Flight, ALocalStepKnowsTheGroupsThatItNames) {
+    const sw::Program program = program_of<Sizes>();
+    run({.hosts = 3, .ranks_per_host = 2}, [&](sw::ThreadCommunicator& comm) {
+        Trip trip{program, comm};
+        trip.start(1, {});
+        EXPECT_EQ(trip.lane(), (Numbers{3, 2}));
+    });
+}
+
 TEST(Flight, SpansAreNamedAfterSteps) {
     const sw::Program program = program_of<Scale<2>, Side<0, Plan<Gather<World>>, Plan<Gather<OneHost>>>>();
     run({.hosts = 1, .ranks_per_host = 2}, [&](sw::ThreadCommunicator& comm) {

@@ -210,6 +210,19 @@ TEST(Check, TheFormAfterAPlanIsTheMergesOfItsPlans) {
     static_assert(std::is_same_v<sw::FormAfter<Wide, Plan<Side<0, Plan<>, Plan<Narrow>>, Narrow>>, Small>);
 }
 
+/// A local step that names a group and one below it.
+struct InAndUnder : Scale<1> {
+    using Adjoint = Plan<>;
+    using In = Peers;
+    using Under = OneHost;
+};
+TEST(Itinerary, TellsAStepTheGroupsThatItNames) {
+    const sw::Program program = program_of<InAndUnder>();
+    const sw::Itinerary itinerary{program, {.hosts = 3, .ranks_per_host = 2}, 1};
+    EXPECT_EQ(itinerary.stages()[0].local[0].group, (sw::Members{.size = 3, .stride = 2}));
+    EXPECT_EQ(itinerary.stages()[0].local[0].under, (sw::Members{.size = 2, .stride = 1}));
+}
+
 TEST(Itinerary, PlacesStepsAndKnowsThePeersOfEachSegment) {
     const sw::Program program =
         program_of<Side<0, Plan<Gather<OneHost>, Gather<World>>, Plan<Gather<Peers>, Gather<sw::Self>>>, Gather<Peers>,
