@@ -237,6 +237,7 @@ void check_rank(sw::ThreadCommunicator& below, const sw::LayerNames& names, cons
 
     sw::MemoryTally tally;
     sw::TrafficMatrix predicted{layer.topology()};
+    bool means_differ = false;
     for (int step = 0; step < steps; ++step) {
         SCOPED_TRACE("step " + std::to_string(step) + ", rank " + std::to_string(comm.rank()));
         const bool weighted = step % 2 == 1;
@@ -273,6 +274,8 @@ void check_rank(sw::ThreadCommunicator& below, const sw::LayerNames& names, cons
                     ++sequence;
                     continue;
                 }
+                means_differ |=
+                    !same_bits(sum.pooled.columns_from(column, table.dim), mean.pooled.columns_from(column, table.dim));
                 const auto& of = table.pooling == "sum" ? sum : mean;
                 EXPECT_TRUE(
                     same_bits(got.pooled.columns_from(column, table.dim), of.pooled.columns_from(column, table.dim)))
@@ -297,6 +300,7 @@ void check_rank(sw::ThreadCommunicator& below, const sw::LayerNames& names, cons
                 << pooling;
         }
     }
+    EXPECT_TRUE(means_differ);
     bool moved = false;
     for_each_weight(layer, numbers,
                     [&](int table, std::int64_t row, int column, float w) { moved |= w != start(table, row, column); });
