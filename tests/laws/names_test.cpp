@@ -286,7 +286,7 @@ TEST(Names, ThatThereAreNotAreRefused) {
     EXPECT_THROW(sw::draw_layer({1, 2}, {{.name = "t", .rows = 3, .dim = 2}}, {.order = "any"}), sw::BadInput);
 }
 
-/// A layer of these names learns one step on four ranks. \returns whether some weight has moved
+/// A layer of these names learns one step on four ranks. \throws std::runtime_error where no weight has moved
 void train_a_step(sw::ThreadCommunicator& comm, const sw::LayerNames& names) {
     const auto tables = tables_for(names);
     const auto layer = sw::make_layer(comm, tables, names, {.learning_rate = {.base = 0.5F}}, known_policies());
