@@ -10,15 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "laws/reference_rule.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/layer/blueprint.hpp"
 #include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/towers.hpp"
 
 /// \file
 /// Layers of any composition as a LayerBase, so that the laws are compiled once and each composition costs its
-/// own code alone.
+/// own code alone. Each can be made from its types and from its names.
 
 namespace laws {
 
@@ -96,9 +100,14 @@ class QueuedLayer {
     std::size_t looked_up_ = 0;
 };
 
+/// The library's policies, and those of the laws.
+[[nodiscard]] const sw::KnownPolicies& known_policies();
+
 /// The axes that are types; the names are those of the policies.
 struct Composition {
-    std::string sharding;
+    std::string sharding;                ///< what the laws call it: the name of the policy, or of several
+    std::vector<std::string> shardings;  ///< the policies; tables choose among several
+    bool crosses = true;                 ///< some of them has its home in the world
     std::string pooling;
     std::string optimizer;
     std::string forward_wire = "fp32";
@@ -106,19 +115,39 @@ struct Composition {
     std::string order = "tree";
     std::string collective = "flat";
     std::string tower = "pass";
+    std::shared_ptr<const sw::ModulePolicy> module;
+    ReferenceRule rule;
     std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
+    sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&);
 
+    [[nodiscard]] sw::LayerNames names() const {
+        return {.shardings = shardings,
+                .collective = collective,
+                .optimizer = optimizer,
+                .pooling = pooling,
+                .order = order,
+                .forward_wire = forward_wire,
+                .backward_wire = backward_wire,
+                .rule = nullptr,
+                .module = module};
+    }
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
-                                   std::uint64_t seed, const sw::Towers& towers = {}) const {
-        if (sharding != "mixed")
+                                   std::uint64_t seed, const sw::Towers& towers = {}, bool by_names = false) const {
+        const sw::LayerOptions options{.learning_rate = {.base = learning_rate},
+                                       .seed = seed,
+                                       .towers = towers,
+                                       .memory = nullptr,
+                                       .tracer = nullptr};
+        tables = as_declared(std::move(tables));
+        return QueuedLayer{by_names ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
+                                    : build(comm, std::move(tables), options)};
+    }
+    /// Tables choose among several policies alone.
+    [[nodiscard]] std::vector<sw::TableConfig> as_declared(std::vector<sw::TableConfig> tables) const {
+        if (shardings.size() == 1)
             for (sw::TableConfig& table : tables)
                 table.sharding.clear();
-        return QueuedLayer{build(comm, std::move(tables),
-                                 {.learning_rate = {.base = learning_rate},
-                                  .seed = seed,
-                                  .towers = towers,
-                                  .memory = nullptr,
-                                  .tracer = nullptr})};
+        return tables;
     }
     [[nodiscard]] bool has_modules() const { return tower != "pass"; }
     [[nodiscard]] std::string name() const {

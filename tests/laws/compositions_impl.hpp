@@ -3,12 +3,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <boost/mp11.hpp>
+
 #include "laws/compositions.hpp"
 #include "laws/mix.hpp"
+#include "laws/per_host.hpp"
+#include "laws/reference_rule.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
@@ -24,11 +29,25 @@
 
 namespace laws {
 
+template <class... S>
+std::vector<std::string> names_of(boost::mp11::mp_list<S...>) {
+    return {S::name...};
+}
+/// Whether vectors of some tables travel over the world; and whether some tables have copies.
+template <class S>
+inline constexpr bool crosses =
+    boost::mp11::mp_any_of<typename sw::detail::ShardingsOf<S>::type, sw::detail::LivesInWorld>::value;
+template <class S>
+inline constexpr bool copied =
+    !boost::mp11::mp_all_of<typename sw::detail::ShardingsOf<S>::type, sw::detail::LivesInWorld>::value;
+
 template <class S, class P, class Rule, class W, class O, class C = sw::Flat, class M = sw::PassThrough>
 Composition composition() {
     using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>,
                                         sw::Collective<C>, sw::Tower<M>>;
     return {.sharding = S::name,
+            .shardings = names_of(typename sw::detail::ShardingsOf<S>::type{}),
+            .crosses = crosses<S>,
             .pooling = P::name,
             .optimizer = Rule::name,
             .forward_wire = W::forward::name,
@@ -36,14 +55,18 @@ Composition composition() {
             .order = O::name,
             .collective = C::name,
             .tower = M::name,
+            .module = sw::module_policy<M>({}),
+            .rule = reference_rule<Rule>(),
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
                         const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
                 return std::make_unique<Composed>(comm, std::move(tables), options);
-            }};
+            },
+            .draw = [](const sw::Topology& topology, std::vector<sw::TableConfig> tables,
+                       const sw::Towers& towers) { return Composed::blueprint(topology, std::move(tables), towers); }};
 }
 
 /// Every optimizer with exact wires along the tree, and other wires and orders so that every pair of values meets.
-template <class S, bool Replicated, class P>
+template <class S, class P>
 void add_compositions(std::vector<Composition>& all) {
     using Exact = sw::Wire<sw::Fp32>;
     using Lossy = sw::Wire<sw::Bf16>;
@@ -55,8 +78,12 @@ void add_compositions(std::vector<Composition>& all) {
     all.push_back(composition<S, P, sw::Adam, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::WideTree>());
     all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::WideTree>());
-    if constexpr (Replicated) {
+    if constexpr (copied<S>) {
         all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::Tree>());
+        if constexpr (!crosses<S> && !std::is_same_v<S, sw::DP>) {  // others meet these over relays
+            all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Lossy, sw::Tree>());
+            all.push_back(composition<S, P, sw::Adam, Lossy, sw::WideTree>());
+        }
     } else {
         all.push_back(composition<S, P, sw::Adagrad, Exact, sw::Sample>());
         all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Lossy, sw::Sample>());
@@ -65,14 +92,14 @@ void add_compositions(std::vector<Composition>& all) {
     }
 }
 /// Vectors over relays, with every wire and order.
-template <class S, bool Replicated, class P, class C>
+template <class S, class P, class C>
 void add_relayed(std::vector<Composition>& all) {
     using Exact = sw::Wire<sw::Fp32>;
     using Lossy = sw::Wire<sw::Bf16>;
     using LossyBack = sw::Wire<sw::Fp32, sw::Bf16>;
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::Tree, C>());
     all.push_back(composition<S, P, sw::Adagrad, Lossy, sw::WideTree, C>());
-    if constexpr (!Replicated) all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Sample, C>());
+    if constexpr (!copied<S>) all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Sample, C>());
 }
 /// Towers with modules.
 template <class S>
@@ -83,20 +110,23 @@ void add_modules(std::vector<Composition>& all) {
     all.push_back(composition<S, sw::Sum, sw::RowwiseAdagrad<>, Exact, sw::Tree, C, Mix>());
     all.push_back(composition<S, sw::Sum, sw::Adam, Lossy, sw::WideTree, C, Mix>());
 }
-template <class S, bool Replicated, class... P>
-std::vector<Composition> compositions() {
+/// \param name  what the laws call the sharding
+template <class S, class... P>
+std::vector<Composition> compositions(const std::string& name) {
     std::vector<Composition> all;
     if constexpr (sw::MapsTogether<S>) {  // owners apart, it is what Col<> is
-        (add_relayed<S, Replicated, P, sw::Flat>(all), ...);
+        (add_relayed<S, P, sw::Flat>(all), ...);
     } else {
-        (add_compositions<S, Replicated, P>(all), ...);
+        (add_compositions<S, P>(all), ...);
     }
-    if constexpr (!std::is_same_v<S, sw::DP>) (add_relayed<S, Replicated, P, sw::Hierarchical>(all), ...);
-    if constexpr (std::is_same_v<S, sw::Row> || (Replicated && !std::is_same_v<S, sw::DP>)) {
-        add_relayed<S, Replicated, sw::Sum, sw::TwoStage>(all);
-        add_relayed<S, Replicated, sw::Mean, sw::TwoStage>(all);
+    if constexpr (crosses<S>) (add_relayed<S, P, sw::Hierarchical>(all), ...);
+    if constexpr (std::is_same_v<S, sw::Row> || (copied<S> && crosses<S>)) {
+        add_relayed<S, sw::Sum, sw::TwoStage>(all);
+        add_relayed<S, sw::Mean, sw::TwoStage>(all);
     }
-    if constexpr (!Replicated) add_modules<S>(all);
+    if constexpr (!copied<S>) add_modules<S>(all);
+    for (Composition& one : all)
+        one.sharding = name;
     return all;
 }
 

@@ -68,16 +68,14 @@ class Errors : public testing::TestWithParam<Kind> {
     /// Two tables of 30 rows; batches of 4 samples with 2 ids in each bag.
     static Scenario scenario(const Spoilt& spoilt, int ranks) {
         Scenario s;
+        const std::vector<std::string> shardings = composition().shardings;
         for (int t = 0; t < 3; ++t) {
             const std::string name = "t" + std::to_string(t);
             s.tables.push_back({.name = name,
                                 .rows = 30,
                                 .dim = 5,
                                 .features = {name},
-                                .sharding = GetParam().first != "mixed" ? GetParam().first
-                                            : t == 0                    ? "dp"
-                                            : t == 1                    ? "table"
-                                                                        : "row"});
+                                .sharding = shardings[static_cast<std::size_t>(t) % shardings.size()]});
             s.table_of.push_back(t);
             s.width += 5;
         }

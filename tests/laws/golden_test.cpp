@@ -85,7 +85,7 @@ void check_rank(sw::ThreadCommunicator& comm, const Composition& composition, co
                           .rows = c.tables[t].rows,
                           .dim = static_cast<int>(c.tables[t].dimension),
                           .features = {},
-                          .sharding = std::vector{"dp", "table", "row"}[t]});
+                          .sharding = composition.shardings[t % composition.shardings.size()]});
     auto layer =
         composition.make(comm, tables, static_cast<float>(run.sparse_optimizer.learning_rate), std::uint64_t{1});
     const auto each_weight = [&](const auto& use) {

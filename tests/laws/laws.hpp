@@ -47,10 +47,10 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
 template <class C>
 void check_laws(C& below, const Composition& composition, const Case& c) {
     const bool pooled = composition.pooling != "none";
-    const Scenario scenario = make_scenario(c, composition.sharding, pooled, composition.has_modules());
+    const Scenario scenario = make_scenario(c, composition.shardings, pooled, composition.has_modules());
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
-    auto layer = composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c));
+    auto layer = composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c), c.by_names);
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
@@ -89,7 +89,7 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
             for (std::int64_t i = progress.below(4); i > 0; --i)
                 layer.poll();
         const auto results = layer.forward();
-        const auto expected = reference.forward(mine);
+        const auto expected = reference.forward(mine, static_cast<int>(me));
         for (std::size_t f = 0; f < expected.size(); ++f) {
             const std::string at = where + ", step " + std::to_string(step) + ", feature " + std::to_string(f);
             if (results[f].rows() != static_cast<std::int64_t>(expected[f].size()))
@@ -140,8 +140,12 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
                                                     d],
                                 table.element_state[slot][row][column], at + " (moment)");
             }
-            if (!table.row_state.empty())
-                expect_same(shard.row_state[local], table.row_state[row], at + " (row moment)");
+            const Vector& moments = table.row_state[row];
+            for (std::size_t slot = 0; slot < moments.size(); ++slot)
+                expect_same(
+                    shard
+                        .row_state[local * static_cast<std::int64_t>(moments.size()) + static_cast<std::int64_t>(slot)],
+                    moments[slot], at + " (row moment)");
         }
     });
 
@@ -183,12 +187,13 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
         c.ahead = static_cast<int>((turn / 3) % 3);
         c.random_progress = c.ahead > 0 && turn % 2 == 1;
         c.steps = 4;
+        c.by_names = (turn / 13) % 2 == 1;
         // some number of towers that divides the hosts; without Hierarchical often none
         const bool everywhere =
             composition.collective != "hierarchical" || (composition.sharding == "col3" && !composition.has_modules());
         std::vector<int> towers(everywhere ? 2 : 0, 0);
         for (int some = 1; some <= c.topology.hosts; ++some)
-            if (c.topology.hosts % some == 0 && composition.sharding != "dp") towers.push_back(some);
+            if (c.topology.hosts % some == 0 && composition.crosses) towers.push_back(some);
         c.towers = towers[(turn / 2) % towers.size()];
         cases.push_back(c);
     }

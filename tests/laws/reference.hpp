@@ -14,12 +14,13 @@
 
 #include "laws/compositions.hpp"
 #include "laws/mix.hpp"
+#include "laws/reference_rule.hpp"
 #include "laws/scenario.hpp"
 #include "shardwise/embedding/tables/initial_weight.hpp"
 
 /// \file
 /// The reference: one process that owns everything, and sums along the tree. Plain loops; it shares with the library
-/// only the initial weights.
+/// only the initial weights, and what an optimizer does with one row.
 
 namespace laws {
 
@@ -36,8 +37,6 @@ inline float on_wire(const std::string& wire, float x) {
     return wire == "bf16" ? round_bf16(x) : x;
 }
 
-using Vector = std::vector<float>;
-
 struct ReferenceTable {
     sw::TableConfig config;
     int index = 0;  // among the tables of its policy in its tower
@@ -45,7 +44,7 @@ struct ReferenceTable {
     int ranks = 1;  // that it is placed on
     std::vector<Vector> weights;
     std::vector<std::vector<Vector>> element_state;  // (slot, row)
-    std::vector<float> row_state;
+    std::vector<Vector> row_state;                   // (row)
 };
 
 /// Terms of one row's gradient, in the order in which they are given.
@@ -71,7 +70,7 @@ class Reference {
         std::map<std::pair<std::string, int>, int> count;
         for (std::size_t i = 0; i < s_.tables.size(); ++i) {
             ReferenceTable table{.config = s_.tables[i], .weights = {}, .element_state = {}, .row_state = {}};
-            const int tower = towers == 1 ? 0 : s_.tower_of[i];
+            const int tower = towers == 1 || !crosses(table) ? 0 : s_.tower_of[i];
             table.index = count[{table.config.sharding, tower}]++;
             table.ranks = t_.ranks() / towers;
             table.first_rank = tower * table.ranks;
@@ -85,22 +84,22 @@ class Reference {
                             ? -0.0F
                             : sw::initial_weight(seed, static_cast<int>(i), static_cast<std::int64_t>(r), d, bound));
             }
-            const std::size_t slots = c_.optimizer == "adam" ? 2 : c_.optimizer == "adagrad" ? 1 : 0;
             table.element_state.assign(
-                slots, std::vector<Vector>(rows, Vector(static_cast<std::size_t>(table.config.dim), 0.0F)));
-            if (c_.optimizer.starts_with("rowwise")) table.row_state.assign(rows, 0.0F);
+                static_cast<std::size_t>(c_.rule.element_slots),
+                std::vector<Vector>(rows, Vector(static_cast<std::size_t>(table.config.dim), 0.0F)));
+            table.row_state.assign(rows, Vector(static_cast<std::size_t>(c_.rule.row_slots), 0.0F));
             tables_.push_back(std::move(table));
         }
     }
 
-    /// (feature): the rows of its result, for one rank's batch; with modules, (tower).
-    [[nodiscard]] std::vector<std::vector<Vector>> forward(const RankBatch& batch) const {
-        if (!c_.has_modules()) return look_up(batch);
+    /// (feature): the rows of its result, for the batch of rank `source`; with modules, (tower).
+    [[nodiscard]] std::vector<std::vector<Vector>> forward(const RankBatch& batch, int source) const {
+        if (!c_.has_modules()) return look_up(batch, source);
         std::vector<std::vector<Vector>> results;
         for (std::size_t tower = 0; tower < modules_.size(); ++tower) {
             const Module& module = modules_[tower];
             results.emplace_back();
-            for (const Vector& in : inputs(batch, static_cast<int>(tower))) {
+            for (const Vector& in : inputs(batch, source, static_cast<int>(tower))) {
                 Vector& out = results.back().emplace_back();
                 for (int o = 0; o < module.outputs; ++o) {
                     float sum = 0.0F;
@@ -138,8 +137,8 @@ class Reference {
     };
 
     /// (sample): the sums of a tower's features side by side.
-    [[nodiscard]] std::vector<Vector> inputs(const RankBatch& batch, int tower) const {
-        const auto features = look_up(batch);
+    [[nodiscard]] std::vector<Vector> inputs(const RankBatch& batch, int source, int tower) const {
+        const auto features = look_up(batch, source);
         std::vector<Vector> all(static_cast<std::size_t>(batch.samples));
         for (std::size_t f = 0; f < features.size(); ++f)
             if (s_.tower_of[static_cast<std::size_t>(s_.table_of[f])] == tower)
@@ -166,7 +165,7 @@ class Reference {
                 const RankBatch& batch = ranks[static_cast<std::size_t>(source)];
                 Vector& relay = relays_[static_cast<std::size_t>(tower * members + source % members)];
                 relay.resize(module.weights.size(), 0.0F);
-                const std::vector<Vector> in = inputs(batch, tower);
+                const std::vector<Vector> in = inputs(batch, source, tower);
                 for (std::int64_t sample = 0; sample < batch.samples; ++sample) {
                     Vector g;
                     for (int o = 0; o < module.outputs; ++o)
@@ -217,8 +216,8 @@ class Reference {
         }
     }
 
-    /// (feature): the rows of its result, for one rank's batch.
-    [[nodiscard]] std::vector<std::vector<Vector>> look_up(const RankBatch& batch) const {
+    /// (feature): the rows of its result, for the batch of rank `source`.
+    [[nodiscard]] std::vector<std::vector<Vector>> look_up(const RankBatch& batch, int source) const {
         std::vector<std::vector<Vector>> results;
         std::size_t at = 0;
         std::size_t bag = 0;
@@ -237,7 +236,7 @@ class Reference {
                     }
                     continue;
                 }
-                results.back().push_back(pool(table, batch, at, length));
+                results.back().push_back(pool(table, batch, source, at, length));
                 at += static_cast<std::size_t>(length);
             }
         }
@@ -258,24 +257,33 @@ class Reference {
     [[nodiscard]] const ReferenceTable& table_of(std::int64_t feature) const {
         return tables_[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(feature)])];
     }
+    /// Whether vectors leave the rank that looks them up; and whether they may leave the host.
     [[nodiscard]] static bool travels(const ReferenceTable& table) { return table.config.sharding != "dp"; }
+    [[nodiscard]] static bool crosses(const ReferenceTable& table) {
+        return travels(table) && table.config.sharding != "per_host";
+    }
+    /// The rank that answers what `source` asks of a row; the same for all rows of a table that is not split by row.
+    [[nodiscard]] int owner(const ReferenceTable& table, int source, std::int64_t row) const {
+        if (table.config.sharding == "row")
+            return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
+        if (table.config.sharding == "per_host")
+            return t_.rank_of(t_.host_of(source), static_cast<int>((row + table.index) % t_.ranks_per_host));
+        return 0;
+    }
 
-    [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, std::size_t at,
+    [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, int source, std::size_t at,
                               std::int32_t length) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         std::map<int, Vector> parts;  // by owner of the row
         for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
-            const int owner = table.config.sharding == "row"
-                                  ? table.first_rank + static_cast<int>((batch.ids[k] + table.index) % table.ranks)
-                                  : 0;
-            Vector& part = parts.try_emplace(owner, dim, 0.0F).first->second;
+            Vector& part = parts.try_emplace(owner(table, source, batch.ids[k]), dim, 0.0F).first->second;
             const Vector& row = table.weights[static_cast<std::size_t>(batch.ids[k])];
             for (std::size_t d = 0; d < dim; ++d)
                 part[d] = batch.weights.empty() ? part[d] + row[d] : std::fma(batch.weights[k], row[d], part[d]);
         }
         std::map<int, Vector> hosts;
-        for (auto& [owner, part] : parts) {
-            Vector& host = hosts.try_emplace(t_.host_of(owner), dim, 0.0F).first->second;
+        for (auto& [rank, part] : parts) {
+            Vector& host = hosts.try_emplace(t_.host_of(rank), dim, 0.0F).first->second;
             for (std::size_t d = 0; d < dim; ++d)
                 host[d] += travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
         }
@@ -284,8 +292,8 @@ class Reference {
         for (const auto& [host, part] : hosts)
             for (std::size_t d = 0; d < dim; ++d)
                 total[d] +=
-                    c_.collective == "two_stage" && travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
-        if (c_.collective == "hierarchical" && !c_.has_modules() && travels(table))
+                    c_.collective == "two_stage" && crosses(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
+        if (c_.collective == "hierarchical" && !c_.has_modules() && crosses(table))
             for (float& x : total)
                 x = on_wire(c_.forward_wire, x);
         for (float& x : total)
@@ -363,8 +371,9 @@ class Reference {
     template <class Value>
     [[nodiscard]] Vector sum_tree(const ReferenceTable& table, const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
-        const auto travelled = [&](Value x) -> Value {
-            if (travels(table) || c_.backward_wire == "fp32") return x;
+        // sums of a rank travel where each has a copy, sums of a host where each host has one
+        const auto travelled = [&](bool does, Value x) -> Value {
+            if (!does || c_.backward_wire == "fp32") return x;
             return on_wire(c_.backward_wire, static_cast<float>(x));
         };
         std::map<int, std::map<int, std::vector<Value>>> hosts;  // (host, rank)
@@ -379,13 +388,13 @@ class Reference {
             std::vector<Value> of_host(dim, Value{0});
             for (auto& [rank, part] : ranks)
                 for (std::size_t d = 0; d < dim; ++d)
-                    of_host[d] += travelled(part[d]);
+                    of_host[d] += travelled(!travels(table), part[d]);
             for (std::size_t d = 0; d < dim; ++d)
-                total[d] += travelled(of_host[d]);
+                total[d] += travelled(!crosses(table), of_host[d]);
         }
         Vector rounded;
         for (const Value x : total)
-            rounded.push_back(static_cast<float>(travelled(x)) + 0.0F);
+            rounded.push_back(static_cast<float>(travelled(!crosses(table), x)) + 0.0F);
         return rounded;
     }
 
@@ -401,49 +410,20 @@ class Reference {
     }
 
     void update(ReferenceTable& table, std::size_t row, const Vector& g) const {
-        Vector& w = table.weights[row];
-        const std::size_t dim = w.size();
-        if (c_.optimizer == "sgd") {
-            for (std::size_t d = 0; d < dim; ++d)
-                w[d] = std::fma(-rate_, g[d], w[d]);
-        } else if (c_.optimizer == "adagrad") {
-            for (std::size_t d = 0; d < dim; ++d) {
-                float& s = table.element_state[0][row][d];
-                s = std::fma(g[d], g[d], s);
-                w[d] = std::fma(-rate_, g[d] / (std::sqrt(s) + 1e-10F), w[d]);
-            }
-        } else if (c_.optimizer == "adam") {
-            double b1 = 1;
-            double b2 = 1;
-            for (std::int64_t i = 0; i < step_; ++i) {
-                b1 *= 0.9;
-                b2 *= 0.999;
-            }
-            const auto size = static_cast<float>(static_cast<double>(rate_) * std::sqrt(1 - b2) / (1 - b1));
-            for (std::size_t d = 0; d < dim; ++d) {
-                float& m = table.element_state[0][row][d];
-                float& v = table.element_state[1][row][d];
-                m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
-                v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
-                w[d] = std::fma(-size, m / (std::sqrt(v) + 1e-8F), w[d]);
-            }
-        } else {
-            double growth = 0;
-            if (table.config.sharding.starts_with("col")) {  // chunk by chunk
-                const std::size_t chunks = std::min({dim, static_cast<std::size_t>(table.ranks),
-                                                     table.config.sharding == "col" ? dim : std::size_t{3}});
-                for (std::size_t k = 0; k < chunks; ++k)
-                    growth += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
-            } else {
-                growth = squares(g, 0, dim);
-            }
-            if (c_.optimizer == "rowwise_adagrad_mean") growth /= static_cast<double>(dim);
-            float& s = table.row_state[row];
-            s = static_cast<float>(static_cast<double>(s) + growth);
-            const float scale = rate_ / (std::sqrt(s) + 1e-8F);
-            for (std::size_t d = 0; d < dim; ++d)
-                w[d] = std::fma(-scale, g[d], w[d]);
+        const std::size_t dim = g.size();
+        double norm = 0;
+        if (c_.rule.needs_row_norm) {
+            std::size_t chunks = 1;
+            if (table.config.sharding.starts_with("col"))  // chunk by chunk
+                chunks = std::min({dim, static_cast<std::size_t>(table.ranks),
+                                   table.config.sharding == "col" ? dim : std::size_t{3}});
+            for (std::size_t k = 0; k < chunks; ++k)
+                norm += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
         }
+        ReferenceRow of{.weights = &table.weights[row], .element_state = {}, .row_state = &table.row_state[row]};
+        for (std::vector<Vector>& slot : table.element_state)
+            of.element_state.push_back(&slot[row]);
+        c_.rule.update({.learning_rate = rate_, .step = step_}, of, g, norm);
     }
 
     const Composition& c_;

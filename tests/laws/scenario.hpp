@@ -32,6 +32,7 @@ struct Case {
     int steps = 3;
     int towers = 0;  ///< tables are placed in so many towers; 0: on all ranks
     bool random_progress = false;
+    bool by_names = false;  ///< the layer is made by the names of its policies, not by their types
 
     [[nodiscard]] std::string name() const {
         return std::to_string(topology.hosts) + "x" + std::to_string(topology.ranks_per_host) + " seed " +
@@ -40,7 +41,7 @@ struct Case {
                 : form == BagForm::offsets ? " offsets"
                                            : "") +
                (wide_ids ? "" : " 32-bit") + (weighted ? " weighted" : "") + " ahead " + std::to_string(ahead) +
-               (towers == 0 ? "" : " towers " + std::to_string(towers));
+               (towers == 0 ? "" : " towers " + std::to_string(towers)) + (by_names ? " by names" : "");
     }
 };
 
@@ -127,13 +128,13 @@ inline bool starts_at_negative_zero(std::int64_t row, std::int64_t column) {
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
 /// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
 /// sign, some weighted rows too small for anything but -0.0.
+/// \param policies  tables choose among them in turn
 /// \param modules  every tower has a table, and a module with one output and half as many as its inputs
-inline Scenario make_scenario(const Case& c, const std::string& sharding, bool pooled, bool modules = false) {
+inline Scenario make_scenario(const Case& c, const std::vector<std::string>& policies, bool pooled,
+                              bool modules = false) {
     Dice dice{c.seed};
     Scenario s;
-    const std::vector<std::string> policies =
-        sharding == "mixed" ? std::vector<std::string>{"dp", "table", "row"} : std::vector<std::string>{sharding};
-    std::int64_t tables = sharding == "mixed" ? 3 + dice.below(3) : 1 + dice.below(3);
+    std::int64_t tables = policies.size() > 1 ? 3 + dice.below(3) : 1 + dice.below(3);
     if (modules) tables += c.towers - 1;
     for (std::int64_t t = 0; t < tables; ++t) {
         sw::TableConfig table{.name = "t" + std::to_string(t),

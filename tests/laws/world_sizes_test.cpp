@@ -54,9 +54,8 @@ Result train(const Composition& composition, const Scenario& s, const sw::Topolo
         outputs[step].resize(static_cast<std::size_t>(s.steps[step][0].samples * s.width));
     world.run([&](sw::ThreadCommunicator& comm) {
         std::vector<sw::TableConfig> tables = s.tables;
-        if (composition.sharding == "mixed")
-            for (std::size_t t = 0; t < tables.size(); ++t)
-                tables[t].sharding = std::vector{"dp", "table", "row"}[t % 3];
+        for (std::size_t t = 0; t < tables.size(); ++t)
+            tables[t].sharding = composition.shardings[t % composition.shardings.size()];
         auto layer = composition.make(comm, tables, 0.05F, 3);
         const Case c{.topology = topology};
         for (std::size_t step = 0; step < s.steps.size(); ++step) {
@@ -86,7 +85,7 @@ Result train(const Composition& composition, const Scenario& s, const sw::Topolo
 /// A scenario of one rank's batches, large enough to deal out; `ones` gives every bag one id.
 Scenario global_scenario(bool ones) {
     const Case c{.topology = {1, 1}, .seed = 77, .form = ones ? BagForm::single : BagForm::lengths, .steps = 1};
-    Scenario s = make_scenario(c, "row", true);
+    Scenario s = make_scenario(c, {"row"}, true);
     Dice dice{123};
     s.tables.clear();
     s.table_of.clear();
@@ -143,7 +142,7 @@ TEST(WorldSizes, OrderSampleGivesTheSameBitsEverywhere) {
 
 TEST(WorldSizes, SumsInDoubleHideTheTree) {
     // without columns, whose norms of rows are sums of other chunks
-    EXPECT_EQ(compare_worlds("wide_tree", false), 4 * static_cast<int>(topologies.size()));
+    EXPECT_EQ(compare_worlds("wide_tree", false), 6 * static_cast<int>(topologies.size()));
 }
 
 TEST(WorldSizes, TheTreeDiffersByRoundingAlone) {

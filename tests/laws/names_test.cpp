@@ -1,0 +1,336 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <boost/mp11.hpp>
+#include <gtest/gtest.h>
+
+#include "laws/compositions_impl.hpp"
+#include "laws/scenario.hpp"
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/compose/refusals.hpp"
+#include "shardwise/plan/describe.hpp"
+
+/// \file
+/// Layers by names are the typed ones: the same programs, digests, predictions and refusals for every composition. That
+/// they compute the same bits the laws say, which make layers both ways.
+
+namespace laws {
+namespace {
+
+/// What every reader of a program sees, as text.
+std::vector<std::string> steps_of(const sw::Program& program, const sw::Topology& topology) {
+    std::vector<std::string> all;
+    const auto add = [&](const char* kind, std::size_t segment, const sw::Instruction& step) {
+        std::string text = std::to_string(segment) + kind + step.name;
+        for (const std::size_t branch : step.branch)
+            text += " in " + std::to_string(branch);
+        for (const sw::Members& members : {step.group(topology), step.under(topology)})
+            text += ", " + std::to_string(members.size) + " by " + std::to_string(members.stride);
+        all.push_back(text + ", part " + std::to_string(step.first_part) + " of " + std::to_string(step.parts()));
+    };
+    for (std::size_t s = 0; s < program.segments.size(); ++s) {
+        for (const sw::Instruction& step : program.segments[s].local)
+            add(" ", s, step);
+        for (const sw::Instruction& step : program.segments[s].posts)
+            add(" posts ", s, step);
+    }
+    return all;
+}
+
+void expect_same_layers(const sw::LayerBlueprint& typed, const sw::LayerBlueprint& named) {
+    const sw::Program& a = typed.traits().program;
+    const sw::Program& b = named.traits().program;
+    EXPECT_EQ(sw::describe(a, typed.branches()), sw::describe(b, named.branches()));
+    EXPECT_EQ(steps_of(a, typed.topology()), steps_of(b, named.topology()));
+    EXPECT_EQ(a.forward, b.forward);
+    EXPECT_EQ(a.parts, b.parts);
+    EXPECT_EQ(a.digest.bits16(), b.digest.bits16());
+    EXPECT_EQ(typed.digest().bits16(), named.digest().bits16());
+    EXPECT_EQ(typed.branches(), named.branches());
+    EXPECT_EQ(typed.topology(), named.topology());
+    for (int rank = 0; rank < typed.topology().ranks(); ++rank)
+        EXPECT_EQ(typed.static_bytes(rank), named.static_bytes(rank));
+}
+
+void expect_same_costs(const sw::LayerBlueprint& typed, const sw::LayerBlueprint& named,
+                       const std::vector<sw::JaggedView<std::int64_t>>& batches) {
+    for (int rank = 0; rank < typed.topology().ranks(); ++rank) {
+        sw::MemoryTally of_typed;
+        sw::MemoryTally of_named;
+        const sw::LayerCost a = typed.predict_cost(batches, &of_typed, rank);
+        const sw::LayerCost b = named.predict_cost(batches, &of_named, rank);
+        EXPECT_EQ(a.forward, b.forward);
+        EXPECT_EQ(a.backward, b.backward);
+        ASSERT_EQ(a.segments.size(), b.segments.size());
+        for (std::size_t s = 0; s < a.segments.size(); ++s)
+            EXPECT_EQ(a.segments[s].traffic, b.segments[s].traffic);
+        EXPECT_EQ(of_typed.bytes(), of_named.bytes());
+        EXPECT_GT(of_typed.bytes(), 0);
+    }
+}
+
+void compare(const Composition& composition, const Case& c) {
+    SCOPED_TRACE(composition.name() + " at " + c.name());
+    Scenario s = make_scenario(c, composition.shardings, composition.pooling != "none", composition.has_modules());
+    for (std::size_t t = 0; composition.pooling == "by_table" && t < s.tables.size(); ++t)
+        s.tables[t].pooling = std::array{"mean", "none", "sum"}[t % 3];
+    const auto tables = composition.as_declared(s.tables);
+    const sw::LayerBlueprint typed = composition.draw(c.topology, tables, s.towers(c));
+    const sw::LayerBlueprint named =
+        sw::draw_layer(c.topology, tables, composition.names(), s.towers(c), known_policies());
+    expect_same_layers(typed, named);
+    for (const auto& ranks : s.steps) {
+        std::vector<sw::JaggedView<std::int64_t>> views;
+        for (const RankBatch& batch : ranks)
+            views.push_back(batch.view(c, s.features()).wide_view);
+        expect_same_costs(typed, named, views);
+    }
+}
+
+/// Layers whose tables say how they are pooled, which the laws do not run over.
+template <class S, class C>
+void add_by_table(std::vector<Composition>& all) {
+    all.push_back(composition<S, sw::ByTable, sw::RowwiseAdagrad<>, sw::Wire<sw::Fp32>, sw::Tree, C>());
+    all.push_back(composition<S, sw::ByTable, sw::Adam, sw::Wire<sw::Fp32, sw::Bf16>, sw::WideTree, C>());
+}
+
+TEST(Names, MakeTheLayersThatTypesMake) {
+    std::vector<Composition> all = all_compositions();
+    const std::size_t first = all.size();
+    add_by_table<sw::Row, sw::Flat>(all);
+    add_by_table<sw::Row, sw::TwoStage>(all);
+    add_by_table<sw::Row, sw::Hierarchical>(all);
+    add_by_table<sw::Col<>, sw::Flat>(all);
+    add_by_table<sw::Col<3>, sw::Hierarchical>(all);
+    add_by_table<sw::DP, sw::Flat>(all);
+    add_by_table<PerHost, sw::Flat>(all);
+    add_by_table<sw::Mixed<PerHost, sw::DP>, sw::Flat>(all);
+    add_by_table<sw::Mixed<sw::DP, sw::Table, sw::Row>, sw::Hierarchical>(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (const sw::Topology& topology : {sw::Topology{2, 2}, sw::Topology{3, 1}}) {
+            Case c{.topology = topology, .seed = 100 + i, .steps = 2};
+            if (all[i].collective == "hierarchical") c.towers = topology.hosts;
+            compare(all[i], c);
+        }
+        if (::testing::Test::HasFailure()) return;  // one is enough to read
+    }
+    EXPECT_GT(first, 100U);
+}
+
+/// Another policy on any axis is another digest, so that ranks with other names are told.
+TEST(Names, AreInTheDigest) {
+    const auto digest_of = [](const auto& change) {
+        sw::LayerNames names{.pooling = "by_table"};
+        change(names);
+        return sw::draw_layer({2, 2}, {{.name = "t", .rows = 9, .dim = 4, .pooling = "sum"}}, names, {},
+                              known_policies())
+            .digest()
+            .bits16();
+    };
+    std::set<std::uint16_t> all{digest_of([](sw::LayerNames&) {})};
+    all.insert(digest_of([](sw::LayerNames& n) { n.shardings = {"table"}; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.shardings = {"per_host"}; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.collective = "two_stage"; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.optimizer = "rowwise_adagrad_mean"; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.order = "sample"; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.forward_wire = "bf16"; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.backward_wire = "bf16"; }));
+    EXPECT_EQ(all.size(), 8U);
+}
+
+std::vector<std::string> all_sentences() {
+    std::vector<std::string> all;
+#define SHARDWISE_SENTENCE(condition, sentence) all.emplace_back(sentence);
+    SHARDWISE_REFUSALS(SHARDWISE_SENTENCE)
+#undef SHARDWISE_SENTENCE
+    return all;
+}
+
+/// Calls use(names, the sentence that refuses the types; "" for none) for every combination of sharding, collective,
+/// pooling, order, wires and module.
+template <class Use>
+void for_all_combinations(Use use) {
+    using boost::mp11::mp_for_each;
+    using boost::mp11::mp_identity;
+    using boost::mp11::mp_list;
+    using boost::mp11::mp_transform;
+    const auto each = [](auto list, auto with) {
+        mp_for_each<mp_transform<mp_identity, decltype(list)>>(
+            [&](auto value) { with(mp_identity<typename decltype(value)::type>{}); });
+    };
+    using Shardings =
+        mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<PerHost>,
+                mp_list<sw::Col<3>>, mp_list<sw::Row, sw::DP>, mp_list<sw::Col<>, sw::DP>, mp_list<sw::Table, sw::DP>,
+                mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<PerHost, sw::DP>,
+                mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<PerHost, sw::Row, sw::Col<3>>>;
+    each(Shardings{}, [&](auto shardings) {
+        each(sw::CollectiveAxis::values{}, [&](auto collective) {
+            each(sw::PoolingAxis::values{}, [&](auto pooling) {
+                each(sw::OrderAxis::values{}, [&](auto order) {
+                    each(mp_list<sw::PassThrough, Mix>{}, [&](auto module) {
+                        each(mp_list<sw::Fp32, sw::Bf16>{}, [&](auto forward) {
+                            using S = typename decltype(shardings)::type;
+                            using C = typename decltype(collective)::type;
+                            using P = typename decltype(pooling)::type;
+                            using O = typename decltype(order)::type;
+                            using M = typename decltype(module)::type;
+                            using F = typename decltype(forward)::type;
+                            constexpr sw::LayerFacts facts =
+                                sw::detail::facts_of<S, C, P, O, F, M>(boost::mp11::mp_size<S>::value > 1);
+                            const char* const sentence = sw::refusal(facts);
+                            for (const char* backward : {"fp32", "bf16"})
+                                for (const char* optimizer : {"sgd", "rowwise_adagrad"})
+                                    use(sw::LayerNames{.shardings = names_of(S{}),
+                                                       .collective = C::name,
+                                                       .optimizer = optimizer,
+                                                       .pooling = P::name,
+                                                       .order = O::name,
+                                                       .forward_wire = F::name,
+                                                       .backward_wire = backward,
+                                                       .rule = nullptr,
+                                                       .module = sw::module_policy<M>({})},
+                                        std::string{sentence == nullptr ? "" : sentence});
+                        });
+                    });
+                });
+            });
+        });
+    });
+}
+
+std::string text_of(const sw::LayerNames& n) {
+    std::string text;
+    for (const std::string& sharding : n.shardings)
+        text += sharding + " ";
+    return text + n.collective + " " + n.optimizer + " " + n.pooling + " " + n.order + " " + n.forward_wire + " " +
+           n.backward_wire + (n.module == nullptr ? "" : " module");
+}
+
+/// Two tables a policy, both pooled and not where tables say it.
+std::vector<sw::TableConfig> tables_for(const sw::LayerNames& names) {
+    std::vector<sw::TableConfig> tables;
+    for (std::size_t t = 0; t < 2 * names.shardings.size(); ++t)
+        tables.push_back({.name = "t" + std::to_string(t),
+                          .rows = 7,
+                          .dim = 5,
+                          .features = {},
+                          .sharding = names.shardings.size() == 1 ? "" : names.shardings[t / 2],
+                          .load = 1.0F,
+                          .pooling = names.pooling != "by_table" ? ""
+                                     : t % 2 == 0                ? "mean"
+                                                                 : "none"});
+    return tables;
+}
+
+TEST(Names, AreRefusedWithTheSentencesOfTypesOrMakeALayer) {
+    std::set<std::string> said;
+    int made = 0;
+    for_all_combinations([&](const sw::LayerNames& names, const std::string& sentence) {
+        if (::testing::Test::HasFailure()) return;
+        SCOPED_TRACE(text_of(names));
+        EXPECT_EQ(known_policies().refusal(names), sentence);
+        std::string thrown;
+        try {
+            const sw::LayerBlueprint drawn = sw::draw_layer({2, 2}, tables_for(names), names, {}, known_policies());
+            EXPECT_GT(drawn.traits().program.segments.size(), 0U);
+            EXPECT_EQ(sw::describe(drawn.traits().program).find('{'), std::string::npos) << "a name is not filled in";
+            ++made;
+        } catch (const sw::BadInput& error) {
+            thrown = error.what();
+        }
+        EXPECT_EQ(thrown, sentence);
+        if (!sentence.empty()) said.insert(sentence);
+    });
+    const std::vector<std::string> all = all_sentences();
+    EXPECT_EQ(said, (std::set<std::string>{all.begin(), all.end()})) << "a sentence is never said";
+    EXPECT_GT(made, 1000);
+}
+
+TEST(Names, ThatThereAreNotAreRefused) {
+    const auto refusal = [](const sw::LayerNames& names) -> std::string {
+        try {
+            return known_policies().refusal(names);
+        } catch (const sw::BadInput& error) {
+            return error.what();
+        }
+    };
+    const auto has = [](const std::string& text, const std::string& part) {
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    };
+    EXPECT_EQ(refusal({}), "");
+    EXPECT_EQ(refusal({.shardings = {}}), "a layer has at least one sharding policy");
+    EXPECT_EQ(refusal({.shardings = {"row", "row"}}),
+              "sharding 'row' stands twice: name each policy of a mixed layer once");
+    EXPECT_EQ(refusal({.shardings = {"flex"}}),
+              "sharding 'flex': there is no such policy; give one of row, col, table, dp, col3, per_host");
+    EXPECT_EQ(refusal({.collective = "ring"}),
+              "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical");
+    EXPECT_EQ(refusal({.pooling = "max"}),
+              "pooling 'max': there is no such policy; give one of sum, mean, none, by_table");
+    EXPECT_EQ(refusal({.order = "any"}), "order 'any': there is no such policy; give one of tree, wide_tree, sample");
+    EXPECT_EQ(refusal({.forward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
+    EXPECT_EQ(refusal({.backward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
+    has(refusal({.optimizer = "lion"}), "optimizer 'lion': there is no such policy; give one of sgd, adagrad, ");
+    EXPECT_EQ(refusal({.optimizer = "adam", .rule = sw::make_row_rule(sw::Sgd{})}),
+              "optimizer 'adam' is given the constants of 'sgd'");
+    EXPECT_THROW(sw::draw_layer({1, 2}, {{.name = "t", .rows = 3, .dim = 2}}, {.order = "any"}), sw::BadInput);
+}
+
+/// A layer of these names learns one step on four ranks. \throws std::runtime_error where no weight has moved
+void train_a_step(sw::ThreadCommunicator& comm, const sw::LayerNames& names) {
+    const auto tables = tables_for(names);
+    const auto layer = sw::make_layer(comm, tables, names, {.learning_rate = {.base = 0.5F}}, known_policies());
+    const auto weights = [&] {
+        std::vector<float> all;
+        layer->for_each_shard([&](const sw::ShardView& shard, const auto&) {
+            all.insert(all.end(), shard.weights, shard.weights + shard.rows * shard.dim);
+        });
+        return all;
+    };
+    sw::JaggedBatch<std::int64_t> batch{
+        .samples = 3, .features = std::ssize(tables), .values = {}, .lengths = {}, .weights = {}};
+    for (std::size_t i = 0; i < 3 * tables.size(); ++i) {
+        batch.lengths.push_back(2);
+        batch.values.push_back(static_cast<std::int64_t>(i) % 7);
+        batch.values.push_back((static_cast<std::int64_t>(i) + comm.rank()) % 7);
+    }
+    const std::vector<float> before = weights();
+    auto flight = layer->start(batch.view());
+    const sw::LayerVectors result = layer->forward(flight);
+    if (result.pooled.rows() * result.pooled.columns() + std::ssize(result.sequences) == 0)
+        throw std::runtime_error{"no result"};
+    layer->backward(std::move(flight), result);
+    const std::vector<float> after = weights();
+    if (!before.empty() && before == after) throw std::runtime_error{"nothing is learnt"};
+    for (const float w : after)
+        if (!std::isfinite(w)) throw std::runtime_error{"a weight is no number"};
+}
+
+TEST(Names, ThatAreNotRefusedTrain) {
+    int number = 0;
+    int trained = 0;
+    for_all_combinations([&](const sw::LayerNames& names, const std::string& sentence) {
+        if (!sentence.empty() || number++ % 11 != 0) return;
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
+        try {
+            world.run([&](sw::ThreadCommunicator& comm) { train_a_step(comm, names); });
+            ++trained;
+        } catch (const std::exception& error) {
+            ADD_FAILURE() << text_of(names) << ": " << error.what();
+        }
+    });
+    EXPECT_GT(trained, 100);
+}
+
+}  // namespace
+}  // namespace laws
