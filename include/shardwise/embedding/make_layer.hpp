@@ -12,6 +12,7 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/comm/wire.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/compose/axes.hpp"
 #include "shardwise/embedding/compose/named_plans.hpp"
 #include "shardwise/embedding/layer/blueprint.hpp"
 #include "shardwise/embedding/layer/layer_base.hpp"
@@ -50,6 +51,7 @@ class KnownPolicies {
     /// \throws BadInput where there is one of that name already
     template <ShardingPolicy S>
     KnownPolicies& add_sharding() {
+        static_assert(ShardingAxis::check<S>());
         check_new("sharding", S::name);
         shardings_.push_back({sharding_traits<S>(), &NamedPlans<S>::find});
         return *this;
