@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "fuzz/fuzz.hpp"
-#include "shardwise/embedding/lanes/check_ids.hpp"
+#include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/placement.hpp"
-#include "shardwise/sharding/row.hpp"
 
 namespace {
 
@@ -160,8 +159,7 @@ std::vector<std::int64_t> find_features(const Batch<Id>& batch) {
 
 template <class Id>
 void check_bound(const Batch<Id>& batch, const sw::BatchView& bound, const std::vector<std::int64_t>& found) {
-    static const std::vector<sw::Placement> placements = {
-        sw::place_tables<sw::Row>(sw::Topology{.hosts = 1, .ranks_per_host = 1}, tables, {0, 1})};
+    static const sw::LayerBlueprint layer = sw::EmbeddingLayer<>::blueprint({}, tables);
     require(bound.samples() == batch.samples, "another number of samples");
     require(bound.weighted() == !batch.weights.empty(), "weights");
     std::string wrong;
@@ -189,7 +187,7 @@ void check_bound(const Batch<Id>& batch, const sw::BatchView& bound, const std::
     }
     std::string error;
     try {
-        sw::check_ids(placements, bound, true);
+        layer.check(bound);
     } catch (const sw::BadInput& refused) {
         error = refused.what();
     }

@@ -15,6 +15,11 @@ void BatchView::bind(const JaggedView<Id>& batch, const std::vector<std::string>
     features_.assign(features.size(), {});
     clear();
     batch.check_sizes();
+    if (batch.features != static_cast<std::int64_t>(features.size())) {
+        batch.check_bags();  // what is wrong with the batch itself comes first
+        throw BadInput{"a batch of " + std::to_string(batch.features) + " features for a layer of " +
+                       std::to_string(features.size())};
+    }
     const auto samples = batch.samples;
     const auto count = batch.single() ? 0 : batch.features * samples;
     lengths_.resize(static_cast<std::size_t>(count));
@@ -47,9 +52,6 @@ void BatchView::bind(const JaggedView<Id>& batch, const std::vector<std::string>
         first += feature.count;
     }
     if (!good || first != static_cast<std::int64_t>(batch.values.size())) batch.check_bags();
-    if (batch.features != static_cast<std::int64_t>(features.size()))
-        throw BadInput{"a batch of " + std::to_string(batch.features) + " features for a layer of " +
-                       std::to_string(features.size())};
     bind_order(batch.keys, features);
     for (std::size_t f = 0; f < features.size(); ++f)
         features_[f] = given_[order_.empty() ? f : order_[f]];
