@@ -110,67 +110,67 @@ SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::stri
 SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const std::string& name) const {
     return shardings_[detail::find_name("sharding", name, names("sharding"))];
 }
-SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerNames& names_) const {
-    const auto& own = rules_[detail::find_name("optimizer", names_.optimizer, names("optimizer"))];
-    if (names_.rule == nullptr) return own;
-    if (names_.rule->name() != names_.optimizer)
-        throw BadInput{"optimizer '" + names_.optimizer + "' is given the constants of '" + names_.rule->name() + "'"};
-    return names_.rule;
+SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerNames& asked) const {
+    const auto& own = rules_[detail::find_name("optimizer", asked.optimizer, names("optimizer"))];
+    if (asked.rule == nullptr) return own;
+    if (asked.rule->name() != asked.optimizer)
+        throw BadInput{"optimizer '" + asked.optimizer + "' is given the constants of '" + asked.rule->name() + "'"};
+    return asked.rule;
 }
 SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const {
     return wires_[detail::find_name("wire", name, names("wire"))];
 }
 
-SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& names_) const {
+SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const {
     LayerFacts f;
-    f.way = static_cast<LayerFacts::Way>(detail::find_name("collective", names_.collective, names("collective")));
-    f.mixed = names_.shardings.size() > 1;
+    f.way = static_cast<LayerFacts::Way>(detail::find_name("collective", asked.collective, names("collective")));
+    f.mixed = asked.shardings.size() > 1;
     f.none_travels = true;
     f.none_crosses = true;
-    const std::size_t pooling = detail::find_name("pooling", names_.pooling, names("pooling"));
-    for (const std::string& name : names_.shardings) {
+    const std::size_t pooling = detail::find_name("pooling", asked.pooling, names("pooling"));
+    for (const std::string& name : asked.shardings) {
         const ShardingTraits& one = sharding(name).traits;
         f.any_copies |= !one.in_world;
         f.none_travels &= one.alone;
         f.none_crosses &= !one.in_world;
-        f.sums_parts |= one.in_world && one.splits == Splits::rows && names_.pooling != "none";
+        f.sums_parts |= one.in_world && one.splits == Splits::rows && asked.pooling != "none";
     }
-    f.module = names_.module != nullptr;
+    f.module = asked.module != nullptr;
     f.only_sums = pooling == 0;
-    f.by_sample = names_.order == "sample";
-    f.exact_forward = wire(names_.forward_wire).exact;
+    f.by_sample = asked.order == "sample";
+    f.exact_forward = wire(asked.forward_wire).exact;
     return f;
 }
 
-SHARDWISE_INLINE std::string KnownPolicies::refusal(const LayerNames& names_) const {
-    if (names_.shardings.empty()) return "a layer has at least one sharding policy";
-    for (std::size_t i = 0; i < names_.shardings.size(); ++i)
-        if (std::count(names_.shardings.begin(), names_.shardings.end(), names_.shardings[i]) > 1)
-            return "sharding '" + names_.shardings[i] + "' stands twice: name each policy of a mixed layer once";
-    static_cast<void>(rule(names_));
-    static_cast<void>(detail::find_name("order", names_.order, names("order")));
-    static_cast<void>(wire(names_.backward_wire));
-    const char* sentence = shardwise::refusal(facts(names_));
+SHARDWISE_INLINE std::string KnownPolicies::refusal(const LayerNames& asked) const {
+    if (asked.shardings.empty()) return "a layer has at least one sharding policy";
+    for (std::size_t i = 0; i < asked.shardings.size(); ++i)
+        if (std::count(asked.shardings.begin(), asked.shardings.end(), asked.shardings[i]) > 1)
+            return "sharding '" + asked.shardings[i] + "' stands twice: name each policy of a mixed layer once";
+    static_cast<void>(rule(asked));
+    static_cast<void>(detail::find_name("order", asked.order, names("order")));
+    static_cast<void>(wire(asked.backward_wire));
+    const char* sentence = shardwise::refusal(facts(asked));
     return sentence == nullptr ? "" : sentence;
 }
 
-SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& names_) const {
-    const std::string wrong = refusal(names_);
+SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) const {
+    const std::string wrong = refusal(asked);
     if (!wrong.empty()) throw BadInput{wrong};
-    const LayerFacts f = facts(names_);
+    const LayerFacts f = facts(asked);
     LayerTraits traits;
-    traits.pools = static_cast<Pools>(detail::find_name("pooling", names_.pooling, names("pooling")));
+    traits.pools = static_cast<Pools>(detail::find_name("pooling", asked.pooling, names("pooling")));
     traits.mixed = f.mixed;
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
-    traits.rule = rule(names_);
+    traits.rule = rule(asked);
     const OrderTraits* const orders[] = {&order_traits<Tree>, &order_traits<WideTree>, &order_traits<Sample>};
-    traits.order = orders[detail::find_name("order", names_.order, names("order"))];
-    traits.wires = {wire(names_.forward_wire), wire(names_.backward_wire)};
-    traits.module = names_.module;
+    traits.order = orders[detail::find_name("order", asked.order, names("order"))];
+    traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};
+    traits.module = asked.module;
 
     std::vector<Line> plans;
     std::vector<Line> adjoints;
-    for (const std::string& name : names_.shardings) {
+    for (const std::string& name : asked.shardings) {
         const Sharding& one = sharding(name);
         traits.shardings.push_back(one.traits);
         const bool by_table = traits.pools == Pools::by_table;
@@ -186,7 +186,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& names_) con
             adjoints.push_back(lines.adjoint);
         }
     }
-    const detail::FillIn names_of_steps{traits, names_};
+    const detail::FillIn names_of_steps{traits, asked};
     if (plans.size() == 1) {
         traits.program = make_program(plans[0], adjoints[0], names_of_steps);
         return traits;

@@ -57,7 +57,7 @@ struct Col {
     static constexpr Splits splits = Splits::columns;
 
     /// Of one table: its blocks, and who holds them.
-    struct mapping {
+    struct mapping {  // NOLINT(readability-identifier-naming): as mdspan calls it
         TableShape table;
         std::vector<int> owners;  ///< (shard)
 

@@ -81,7 +81,7 @@ struct NamedPolicies {
     using collective = CollectiveOf<W>;
     using rule = NamedRule<Norms>;
     using order = NamedOrder;
-    struct wire {
+    struct wire {  // NOLINT(readability-identifier-naming): as LayerPolicies calls it
         using forward = NamedForward;
         using backward = NamedBackward;
     };

@@ -66,8 +66,8 @@ template <class From>
     const std::int64_t distance = rows_ahead(dim) / 2;
     const std::int64_t count = set.first[set.several];
     if (k + 2 * distance < count) __builtin_prefetch(&set.sorted(k + 2 * distance));
-    if (k + distance < count)
-        prefetch(set.sorted(k + distance).terms<float>(), dim * static_cast<int>(sizeof(From) / sizeof(float)));
+    constexpr int floats = std::is_same_v<From, double> ? 2 : 1;  // an element
+    if (k + distance < count) prefetch(set.sorted(k + distance).terms<float>(), dim * floats);
 }
 
 /// Sums contributions from the k-th on, up to `end` or another source, from +0.0. \returns where it stopped

@@ -91,7 +91,7 @@ struct SplitBody {
 
         /// \returns what is wrong with the batch, or nothing
         [[nodiscard]] std::string split() {
-            if (const std::string wrong = check_sequences(); !wrong.empty()) return wrong;
+            if (std::string wrong = check_sequences(); !wrong.empty()) return wrong;
             const int features = static_cast<int>(placement_.features.size());
             tape_.first.resize(static_cast<std::size_t>(features) + 1);
             tape_.first[0] = 0;
@@ -124,7 +124,7 @@ struct SplitBody {
             if (pooling_.pooled || !batch_.weighted()) return {};
             if (!pooling_.beside_pooled) return weights_of_a_sequence;
             for (int f = 0; f < static_cast<int>(placement_.features.size()); ++f) {
-                const std::string wrong = first_weighed_id(batch_, f, at(placement_.features, f));
+                std::string wrong = first_weighed_id(batch_, f, at(placement_.features, f));
                 if (!wrong.empty()) return wrong;
             }
             batch_.drop_weights();
