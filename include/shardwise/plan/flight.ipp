@@ -164,7 +164,6 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
 /// are agreed on before anything changes.
 SHARDWISE_INLINE void Flight::throw_alone() {
     if (env_.error.word() == 0) return;
-    active_ = false;
     throw BadInput{env_.error.text() + " (noted where no later exchange of the plan tells all ranks)"};
 }
 

@@ -153,7 +153,6 @@ class LayerBase {
                 use(view_of(part, slot), rows_of(part, slot));
     }
 
-    [[nodiscard]] const LayerBlueprint& plan_on_paper() const noexcept { return blueprint_; }
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return blueprint_.tables(); }
     [[nodiscard]] const std::vector<std::string>& features() const noexcept { return blueprint_.features().names; }
     /// Columns of a pooled result, and of each result: one a feature, or with modules one a tower.
