@@ -4,11 +4,13 @@
 # shardwise_compile(<target> <units> [<definition>...])
 #
 # The compiled form of the core tier: a static library of all its bodies (*.ipp), in so many translation units, and the
-# definition that makes headers declare only. A unit's bodies come from neighbouring files, so that units are alike.
+# definition that makes headers declare only. Of an installed shardwise, too: bodies are compiled in the project that uses
+# them, with its flags. A unit's bodies come from neighbouring files, so that units are alike.
 include_guard(GLOBAL)
 
 function(shardwise_compile TARGET UNITS)
-    get_target_property(bodies shardwise_core SHARDWISE_BODIES)
+    get_target_property(bodies shardwise::core HEADER_SET_bodies)
+    get_target_property(include shardwise::core HEADER_DIRS_bodies)
     list(LENGTH bodies count)
     set(sources "")
     math(EXPR last "${UNITS} - 1")
@@ -17,7 +19,7 @@ function(shardwise_compile TARGET UNITS)
         math(EXPR at "${unit}")
         while(at LESS count)
             list(GET bodies ${at} body)
-            cmake_path(RELATIVE_PATH body BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/include)
+            cmake_path(RELATIVE_PATH body BASE_DIRECTORY ${include})
             string(APPEND text "#include \"${body}\"\n")
             math(EXPR at "${at} + ${UNITS}")
         endwhile()
@@ -27,5 +29,5 @@ function(shardwise_compile TARGET UNITS)
     endforeach()
     add_library(${TARGET} STATIC ${sources})
     target_compile_definitions(${TARGET} PUBLIC SHARDWISE_COMPILED ${ARGN})
-    target_link_libraries(${TARGET} PUBLIC shardwise_core)
+    target_link_libraries(${TARGET} PUBLIC shardwise::core)
 endfunction()

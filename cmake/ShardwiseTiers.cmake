@@ -54,8 +54,7 @@ function(shardwise_tier NAME)
         target_link_libraries(${target} INTERFACE shardwise_core)
     endif()
     set_target_properties(${target} PROPERTIES
-        EXPORT_NAME ${NAME} SHARDWISE_PACKAGES "${arg_PACKAGES}" SHARDWISE_BODIES "${bodies}"
-        INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+        EXPORT_NAME ${NAME} SHARDWISE_PACKAGES "${arg_PACKAGES}" INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
     # Device headers need nvcc: tests/cuda compiles them.
     if(PROJECT_IS_TOP_LEVEL AND NOT NAME STREQUAL "cuda")
         set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "shardwise/comm/communicator_ref.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/tower/any_module.hpp"
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -265,6 +266,79 @@ TEST(LayerCheckpoint, WhereItCannotBeWrittenEveryRankHearsOfIt) {
         }
     });
     EXPECT_EQ(refused, 3);
+}
+
+/// All columns are in the second shard.
+struct SecondShard {
+    static constexpr const char* name = "second_shard";
+    static constexpr sw::Splits splits = sw::Splits::columns;
+    static constexpr int shards(const sw::Topology&, int) { return 2; }
+    static constexpr int owner(const sw::Topology&, int, int shard) { return shard; }
+    static constexpr sw::RowPlace place(std::int64_t row, const sw::TableShape&) { return {.shard = 0, .local = row}; }
+    static constexpr std::int64_t row(const sw::RowPlace& place, const sw::TableShape&) { return place.local; }
+    static constexpr std::int64_t rows(int, const sw::TableShape& table) { return table.rows; }
+    static constexpr sw::Columns columns(int shard, const sw::TableShape& table) {
+        return {.first = 0, .count = shard == 0 ? 0 : table.dim};
+    }
+};
+
+TEST(LayerCheckpoint, AShardWithoutColumnsSendsNothing) {
+    const TemporaryFile file{"second_shard"};
+    const std::vector<sw::TableConfig> one{{.name = "a", .rows = 7, .dim = 3}};
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Sharding<SecondShard>, sw::Optimizer<sw::RowwiseAdagrad<>>> layer{comm, one};
+        fill(sw::shards_of(layer));
+        sw::save_layer(comm, file.path(), layer);
+        sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Optimizer<sw::RowwiseAdagrad<>>> by_rows{comm, one};
+        sw::load_layer(comm, file.path(), by_rows);
+        by_rows.for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& row) {
+            for (std::int64_t local = 0; local < shard.rows; ++local)
+                EXPECT_EQ(shard.row_state[local], value_of("arow0", row(local), 0));
+        });
+    });
+}
+
+TEST(LayerCheckpoint, RanksThatSendOtherRowsAreAMismatch) {
+    const TemporaryFile file{"chunks"};
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    EXPECT_THROW(world.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, {{.name = "a", .rows = 4000, .dim = 1}}};
+        sw::Checkpoint all{.layer = sw::shards_of(layer), .dense = {}, .numbers = {}};
+        all.chunk_bytes = comm.rank() == 0 ? 4 : 4096;
+        sw::save_checkpoint(comm, file.path(), all);
+    }),
+                 sw::Mismatch);
+}
+
+TEST(LayerCheckpoint, ADenseTensorHasAsManyValuesAsItsShapeSays) {
+    const TemporaryFile file{"dense_shapes"};
+    std::atomic<int> refused{0};
+    with_layer<sw::Optimizer<sw::Adagrad>>(3, [&](sw::CommunicatorRef comm, const auto& layer) {
+        std::vector<float> values(5);
+        const auto try_both = [&](std::int64_t first, std::size_t split) {
+            sw::Checkpoint all{
+                .layer = layer,
+                .dense = {{.name = "x", .shape = {first}, .values = std::span{values}.first(split)},
+                          {.name = "y", .shape = {5 - first}, .values = std::span{values}.subspan(split)}},
+                .numbers = {}};
+            for (const bool save : {true, false}) {
+                try {
+                    save ? sw::save_checkpoint(comm, file.path(), all) : sw::load_checkpoint(comm, file.path(), all);
+                } catch (const sw::BadInput& error) {
+                    EXPECT_NE(std::string{error.what()}.find("tensor 'x' has shape (2,) and 3 values"),
+                              std::string::npos)
+                        << error.what();
+                    ++refused;
+                }
+            }
+        };
+        try_both(2, 2);
+        EXPECT_EQ(refused, 0);
+        sw::barrier(comm);
+        try_both(2, 3);
+    });
+    EXPECT_EQ(refused, 6);
 }
 
 /// Rows in the opposite order, ten apart.

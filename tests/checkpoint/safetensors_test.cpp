@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "checkpoint/support.hpp"
 
@@ -99,6 +101,36 @@ TEST(Safetensors, WhereItCannotBeWritten) {
     EXPECT_THROW(writer.declare("a", sw::TensorType::f32, {}), sw::BadInput);
     EXPECT_THROW(writer.declare("b", sw::TensorType::f32, {-1}), sw::BadInput);
     EXPECT_THROW(writer.begin(), sw::BadInput);
+}
+
+TEST(Safetensors, AFileThatCannotTakeItsNameLeavesNothingBehind) {
+    const std::string folder = "shardwise_" + std::to_string(::getpid()) + "_folder";
+    ASSERT_TRUE(std::filesystem::create_directory(folder));
+    {
+        sw::SafetensorsWriter writer{folder};
+        writer.begin();
+        EXPECT_TRUE(std::filesystem::exists(folder + ".partial"));
+        EXPECT_THROW(writer.end(), sw::BadInput);
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder + ".partial"));
+    std::filesystem::remove(folder);
+}
+
+TEST(Safetensors, NamesAreUtf8) {
+    const TemporaryFile file{"utf8"};
+    sw::SafetensorsWriter writer{file.path()};
+    const auto refused = [&](auto call) {
+        try {
+            call();
+        } catch (const sw::BadInput& error) {
+            return std::string{error.what()}.find("is no UTF-8") != std::string::npos;
+        }
+        return false;
+    };
+    EXPECT_TRUE(refused([&] { writer.declare("caf\xe9", sw::TensorType::f32, {}); }));
+    EXPECT_TRUE(refused([&] { writer.metadata("key", "caf\xe9"); }));
+    EXPECT_TRUE(refused([&] { writer.metadata("caf\xe9", "value"); }));
+    EXPECT_FALSE(refused([&] { writer.declare("caf\xc3\xa9", sw::TensorType::f32, {}); }));
 }
 
 TEST(Safetensors, EveryMalformedFileIsBadInputWithAReason) {

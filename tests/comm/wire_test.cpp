@@ -39,6 +39,12 @@ std::uint16_t naive(float value) {
     return below % 2 == 0 ? below : above;
 }
 
+/// What is exact travels as it lies in memory.
+struct Half : shardwise::Bf16 {
+    static constexpr bool exact = true;
+};
+static_assert(shardwise::WireCodec<shardwise::Bf16> && !shardwise::WireCodec<Half>);
+
 TEST(Bf16Test, EveryPatternDecodesToItsUpperHalfAndBack) {
     for (std::uint32_t pattern = 0; pattern < 65536; ++pattern) {
         const auto half = static_cast<std::uint16_t>(pattern);

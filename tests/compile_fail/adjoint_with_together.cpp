@@ -10,17 +10,18 @@ namespace sw = shardwise;
 
 struct Forking {
 #ifndef SHARDWISE_EXPECT_FAIL
-    using Adjoint = sw::Plan<sw::CutTowers>;
+    using Adjoint = sw::Plan<sw::steps::CutTowers>;
 #else
-    using Adjoint = sw::Plan<sw::Together<sw::ForkTables, sw::MergeTables, sw::Plan<sw::CutTowers>>>;
+    using Adjoint =
+        sw::Plan<sw::Together<sw::steps::ForkTables, sw::steps::MergeTables, sw::Plan<sw::steps::CutTowers>>>;
 #endif
     using Uses = boost::mp11::mp_list<>;
-    using Family = sw::NothingFamily;
+    using Family = sw::steps::NothingFamily;
     static std::string name() {
         return "Forking";
     }
 };
 
 int main() {
-    return static_cast<int>(sw::make_program<sw::EmbeddingDomain, sw::Plan<Forking>>().forward);
+    return static_cast<int>(sw::make_program<sw::steps::EmbeddingDomain, sw::Plan<Forking>>().forward);
 }

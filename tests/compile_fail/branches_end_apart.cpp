@@ -8,14 +8,15 @@
 
 namespace sw = shardwise;
 
-using Complete = sw::Plan<sw::Split<sw::DP>, sw::Lookup<true>, sw::Join<sw::DP, sw::Sum>>;
+using Complete = sw::Plan<sw::steps::Split<sw::DP>, sw::steps::Lookup<true>, sw::steps::Join<sw::DP, sw::Sum>>;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Other = Complete;
 #else
-using Other = sw::Plan<sw::Split<sw::DP>, sw::Lookup<true>>;
+using Other = sw::Plan<sw::steps::Split<sw::DP>, sw::steps::Lookup<true>>;
 #endif
 
 int main() {
     return static_cast<int>(
-        sizeof(sw::FormAfter<sw::Bags, sw::Plan<sw::Together<sw::ForkTables, sw::MergeTables, Complete, Other>>>));
+        sizeof(sw::FormAfter<sw::steps::Bags,
+                             sw::Plan<sw::Together<sw::steps::ForkTables, sw::steps::MergeTables, Complete, Other>>>));
 }

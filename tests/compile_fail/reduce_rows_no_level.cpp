@@ -12,8 +12,9 @@ using Over = sw::Peers;
 #else
 using Over = sw::Hosts<2>;
 #endif
-using Line = sw::Plan<sw::Split<sw::Row>, sw::Replicate<Over, sw::Fp32, sw::Tree>, sw::Lookup<true>>;
+using Line =
+    sw::Plan<sw::steps::Split<sw::Row>, sw::steps::Replicate<Over, sw::Fp32, sw::Tree>, sw::steps::Lookup<true>>;
 
 int main() {
-    return static_cast<int>(sw::make_program<sw::EmbeddingDomain, Line>().forward);
+    return static_cast<int>(sw::make_program<sw::steps::EmbeddingDomain, Line>().forward);
 }

@@ -11,7 +11,8 @@ using Over = sw::World;
 #else
 using Over = sw::PeersOf<sw::Hosts<2>>;
 #endif
-using Line = sw::Plan<sw::Split<sw::Row>, sw::Replicate<Over, sw::Fp32, sw::Tree>, sw::Lookup<true>>;
+using Line =
+    sw::Plan<sw::steps::Split<sw::Row>, sw::steps::Replicate<Over, sw::Fp32, sw::Tree>, sw::steps::Lookup<true>>;
 
 int main() {
     return static_cast<int>(sizeof(sw::Adjoint<Line>));

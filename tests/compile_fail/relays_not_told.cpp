@@ -16,11 +16,12 @@ constexpr bool told = true;
 constexpr bool told = false;
 #endif
 template <class G, bool ToRelays>
-using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
+using Hop = sw::steps::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
 using Line =
-    sw::Plan<sw::Split<sw::Col<>>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, told>>, sw::Lookup<false>,
-             Hop<sw::OneTower, true>, Hop<sw::PeersOf<sw::OneTower>, false>, sw::Join<sw::Col<>, sw::None>>;
+    sw::Plan<sw::steps::Split<sw::Col<>>, sw::steps::ExchangeIds<sw::World, sw::steps::RelaysIn<sw::OneTower, told>>,
+             sw::steps::Lookup<false>, Hop<sw::OneTower, true>, Hop<sw::PeersOf<sw::OneTower>, false>,
+             sw::steps::Join<sw::Col<>, sw::None>>;
 
 int main() {
-    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+    return static_cast<int>(sizeof(sw::FormAfter<sw::steps::Bags, Line>));
 }

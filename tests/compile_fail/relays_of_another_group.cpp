@@ -15,11 +15,12 @@ using Met = sw::OneTower;
 using Met = sw::OneHost;
 #endif
 template <class G, bool ToRelays>
-using Hop = sw::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
-using Line = sw::Plan<sw::Split<sw::Row>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, false>>,
-                      sw::Lookup<true>, Hop<sw::OneTower, true>, sw::SumShards<Met>,
-                      Hop<sw::PeersOf<sw::OneTower>, false>, sw::Join<sw::Row, sw::Sum>>;
+using Hop = sw::steps::ExchangeVectors<G, sw::Fp32, sw::Fp32, ToRelays>;
+using Line =
+    sw::Plan<sw::steps::Split<sw::Row>, sw::steps::ExchangeIds<sw::World, sw::steps::RelaysIn<sw::OneTower, false>>,
+             sw::steps::Lookup<true>, Hop<sw::OneTower, true>, sw::steps::SumShards<Met>,
+             Hop<sw::PeersOf<sw::OneTower>, false>, sw::steps::Join<sw::Row, sw::Sum>>;
 
 int main() {
-    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+    return static_cast<int>(sizeof(sw::FormAfter<sw::steps::Bags, Line>));
 }

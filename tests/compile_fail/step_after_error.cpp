@@ -10,13 +10,14 @@
 namespace sw = shardwise;
 
 #ifndef SHARDWISE_EXPECT_FAIL
-using Middle = sw::Plan<sw::Lookup<true>>;
+using Middle = sw::Plan<sw::steps::Lookup<true>>;
 #else
 using Middle = sw::Plan<>;
 #endif
-using Line = sw::Splice<sw::Plan<sw::Split<sw::Row>, sw::ExchangeIds<>>, Middle,
-                        sw::Plan<sw::ExchangeVectors<sw::World, sw::Fp32, sw::Bf16>, sw::Join<sw::Row, sw::Mean>>>;
+using Line =
+    sw::Splice<sw::Plan<sw::steps::Split<sw::Row>, sw::steps::ExchangeIds<>>, Middle,
+               sw::Plan<sw::steps::ExchangeVectors<sw::World, sw::Fp32, sw::Bf16>, sw::steps::Join<sw::Row, sw::Mean>>>;
 
 int main() {
-    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+    return static_cast<int>(sizeof(sw::FormAfter<sw::steps::Bags, Line>));
 }

@@ -10,12 +10,13 @@ namespace sw = shardwise;
 
 #ifndef SHARDWISE_EXPECT_FAIL
 using Rule = sw::RowwiseAdagrad<>;
-using Line = sw::Plan<sw::Split<sw::Row>, sw::ExchangeIds<>, sw::Parameters<Rule, sw::Tree>, sw::Lookup<true>,
-                      sw::ExchangeVectors<sw::World, sw::Fp32, sw::Fp32>, sw::Join<sw::Row, sw::Sum>>;
+using Line = sw::Plan<sw::steps::Split<sw::Row>, sw::steps::ExchangeIds<>, sw::steps::Parameters<Rule, sw::Tree>,
+                      sw::steps::Lookup<true>, sw::steps::ExchangeVectors<sw::World, sw::Fp32, sw::Fp32>,
+                      sw::steps::Join<sw::Row, sw::Sum>>;
 #else
-using Line = sw::Plan<sw::Split<sw::Row>, sw::Join<sw::Row, sw::Sum>>;
+using Line = sw::Plan<sw::steps::Split<sw::Row>, sw::steps::Join<sw::Row, sw::Sum>>;
 #endif
 
 int main() {
-    return static_cast<int>(sizeof(sw::FormAfter<sw::Bags, Line>));
+    return static_cast<int>(sizeof(sw::FormAfter<sw::steps::Bags, Line>));
 }

@@ -9,7 +9,7 @@
 namespace sw = shardwise;
 
 template <int Tag>
-using Numbered = sw::Agree<std::conditional_t<Tag == 0, sw::World, sw::OneHost>>;
+using Numbered = sw::steps::Agree<std::conditional_t<Tag == 0, sw::World, sw::OneHost>>;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Line = sw::Plan<Numbered<0>, Numbered<1>>;
 #else
@@ -17,7 +17,7 @@ using Line = sw::Plan<Numbered<0>, Numbered<0>>;
 #endif
 
 int main() {
-    const sw::Program program = sw::make_program<sw::EmbeddingDomain, Line>();
-    sw::Frame<sw::Lanes> frame{program};
+    const sw::Program program = sw::make_program<sw::steps::EmbeddingDomain, Line>();
+    sw::Frame<sw::steps::Lanes> frame{program};
     return static_cast<int>(program.forward + frame.lanes().ids.size());
 }

@@ -22,14 +22,14 @@ constexpr float untouched = -7777.0F;
 
 /// A block of random shape, and its rows worked out one number at a time.
 struct Example {
-    sw::VectorBlock block;
+    sw::steps::VectorBlock block;
     std::vector<float> memory;  // a table, or rows with gaps
     std::vector<std::int32_t> lengths;
     std::vector<sw::LocalRow> rows;
     std::vector<float> weights;
     std::vector<std::vector<float>> expected;
 
-    Example(std::mt19937_64& engine, sw::VectorsAre kind) {
+    Example(std::mt19937_64& engine, sw::steps::VectorsAre kind) {
         const auto below = [&](int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); };
         const auto number = [&] {
             if (below(8) == 0) return below(2) == 0 ? -0.0F : 1e-30F;
@@ -39,7 +39,7 @@ struct Example {
         const std::int64_t n = below(5) == 0 ? 0 : 1 + below(90);
         block.head = {.source = 0, .feature = 0, .shard = 0, .dim = dim, .n = n};
         block.are = kind;
-        if (kind == sw::VectorsAre::in_memory) {
+        if (kind == sw::steps::VectorsAre::in_memory) {
             block.stride = dim + below(3);
             memory.resize(static_cast<std::size_t>(n * block.stride));
             std::generate(memory.begin(), memory.end(), number);
@@ -51,7 +51,7 @@ struct Example {
         const int table_rows = 1 + below(50);
         memory.resize(static_cast<std::size_t>(table_rows * dim));
         std::generate(memory.begin(), memory.end(), number);
-        const bool pooled = kind == sw::VectorsAre::bag_sums;
+        const bool pooled = kind == sw::steps::VectorsAre::bag_sums;
         const bool single = !pooled || below(3) == 0;
         const bool empty = pooled && below(6) == 0;
         const bool weighted = pooled && below(3) == 0;
@@ -88,7 +88,8 @@ struct Example {
 template <class Check>
 void for_examples(Check check) {
     std::mt19937_64 engine{20};
-    for (const sw::VectorsAre kind : {sw::VectorsAre::in_memory, sw::VectorsAre::bag_sums, sw::VectorsAre::table_rows})
+    for (const sw::steps::VectorsAre kind :
+         {sw::steps::VectorsAre::in_memory, sw::steps::VectorsAre::bag_sums, sw::steps::VectorsAre::table_rows})
         for (int example = 0; example < 300; ++example) {
             SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << ", example " << example);
             const Example e{engine, kind};
@@ -116,8 +117,8 @@ TEST(Blocks, WriteEveryRowAndNothingBetweenThem) {
 
 TEST(Blocks, AreReadPieceByPiece) {
     for_examples([](const Example& e, std::mt19937_64& engine) {
-        if (e.block.are == sw::VectorsAre::table_rows) return;
-        sw::detail::RowReader reader{e.block};
+        if (e.block.are == sw::steps::VectorsAre::table_rows) return;
+        sw::steps::detail::RowReader reader{e.block};
         for (std::int64_t begin = 0; begin < e.block.head.n;) {
             const std::int64_t count = std::min(e.block.head.n - begin, 1 + static_cast<std::int64_t>(engine() % 20));
             std::vector<float> tile(static_cast<std::size_t>(count * e.block.head.dim));
@@ -132,7 +133,7 @@ TEST(Blocks, AreReadPieceByPiece) {
 
 TEST(Blocks, GiveRowsThatAreNoSums) {
     for_examples([](const Example& e, std::mt19937_64&) {
-        if (e.block.are == sw::VectorsAre::bag_sums) return;
+        if (e.block.are == sw::steps::VectorsAre::bag_sums) return;
         for (std::int64_t i = 0; i < e.block.head.n; ++i)
             EXPECT_TRUE(same(e.block.row_or_table_row(i), e.expected[static_cast<std::size_t>(i)])) << "row " << i;
     });

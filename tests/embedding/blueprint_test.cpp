@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "shardwise/embedding/layer/blueprint.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
 
 #include <cstdint>
 #include <string>

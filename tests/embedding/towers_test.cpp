@@ -161,15 +161,16 @@ class LayerWithPlan final : public sw::LayerBase {
   private:
     static sw::LayerTraits traits() {
         sw::LayerTraits traits = sw::layer_traits<policies>({}, {});
-        traits.program = sw::make_program<sw::EmbeddingDomain, Line>();
+        traits.program = sw::make_program<sw::steps::EmbeddingDomain, Line>();
         return traits;
     }
 };
 template <class P>
-using LineOver = sw::Plan<sw::Split<sw::Table>, sw::ExchangeIds<sw::World, sw::RelaysIn<sw::OneTower, false>>,
-                          sw::Parameters<sw::RowwiseAdagrad<>, sw::Tree>, sw::Lookup<true>,
-                          sw::ExchangeVectors<sw::OneTower, sw::Fp32, sw::Fp32, true>,
-                          sw::ExchangeVectors<P, sw::Fp32, sw::Fp32>, sw::Join<sw::Table, sw::Sum>>;
+using LineOver =
+    sw::Plan<sw::steps::Split<sw::Table>, sw::steps::ExchangeIds<sw::World, sw::steps::RelaysIn<sw::OneTower, false>>,
+             sw::steps::Parameters<sw::RowwiseAdagrad<>, sw::Tree>, sw::steps::Lookup<true>,
+             sw::steps::ExchangeVectors<sw::OneTower, sw::Fp32, sw::Fp32, true>,
+             sw::steps::ExchangeVectors<P, sw::Fp32, sw::Fp32>, sw::steps::Join<sw::Table, sw::Sum>>;
 
 /// The result of every rank's lookup. \throws what a rank throws
 template <class Line>

@@ -158,7 +158,7 @@ std::vector<std::int64_t> find_features(const Batch<Id>& batch) {
 }
 
 template <class Id>
-void check_bound(const Batch<Id>& batch, const sw::BatchView& bound, const std::vector<std::int64_t>& found) {
+void check_bound(const Batch<Id>& batch, const sw::steps::BatchView& bound, const std::vector<std::int64_t>& found) {
     static const sw::LayerBlueprint layer = sw::EmbeddingLayer<>::blueprint({}, tables);
     require(bound.samples() == batch.samples, "another number of samples");
     require(bound.weighted() == !batch.weights.empty(), "weights");
@@ -207,7 +207,7 @@ void run(fuzz::Choices& choices) {
         valid = false;
     }
     require(valid == expected, "accepted or refused otherwise");
-    sw::BatchView bound;
+    sw::steps::BatchView bound;
     try {
         bound.bind(batch.view(), order);
     } catch (const sw::BadInput& refused) {

@@ -14,9 +14,9 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/matrix.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/towers.hpp"
 

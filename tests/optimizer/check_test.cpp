@@ -9,6 +9,7 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
@@ -72,19 +73,21 @@ struct Scaled : sw::Sgd {
     }
 };
 
+template <class Make>
+std::string message(Make make) {
+    try {
+        make();
+    } catch (const sw::BadInput& error) {
+        return error.what();
+    }
+    return {};
+}
+
 // Where the layer is drawn, and where it is made.
 template <class Rule>
 void expect_refused(const Rule& rule, const std::string& text) {
     using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Optimizer<Rule>>;
     const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 10, .dim = 4}};
-    const auto message = [](auto make) -> std::string {
-        try {
-            make();
-        } catch (const sw::BadInput& error) {
-            return error.what();
-        }
-        return {};
-    };
     const sw::Topology topology{1, 2};
     EXPECT_EQ(message([&] { static_cast<void>(Layer::blueprint(topology, tables, {}, rule)); }), text);
     sw::ThreadWorld world{topology};
@@ -92,6 +95,29 @@ void expect_refused(const Rule& rule, const std::string& text) {
         EXPECT_EQ(message([&] { Layer{comm, tables, {}, rule}; }), text) << comm.rank();
     });
 }
+
+struct Named : Scaled {
+    static constexpr const char* name = "named";
+};
+
+TEST(CheckRule, ValuesOfRulesAreAskedToo) {
+    const std::string text = "optimizer 'adam': beta2 is 7: give a number from 0 to below 1";
+    EXPECT_EQ(message([] { static_cast<void>(sw::make_row_rule(sw::Adam{.beta2 = 7})); }), text);
+    Named zero;
+    zero.scale = 0.0F;
+    EXPECT_EQ(message([&] { sw::KnownPolicies{}.add_optimizer(zero); }), "scaled: scale is 0: give another number");
+}
+
+/// Rules keep their rows in an array that is filled in a loop.
+struct FixedRow : sw::Sgd {
+    struct Row {
+        explicit Row(float s) : step{s} {}
+        float step;
+    };
+    [[nodiscard]] Row row(const sw::UpdateStep& step, float*, double, int) const { return Row{step.learning_rate}; }
+    static void element(const Row& row, float& weight, float gradient) { weight -= row.step * gradient; }
+};
+static_assert(sw::SparseOptimizer<sw::Sgd> && !sw::SparseOptimizer<FixedRow>);
 
 TEST(CheckRule, LayersAskTheirRule) {
     expect_refused(sw::Adam{.beta2 = 2.0}, "optimizer 'adam': beta2 is 2: give a number from 0 to below 1");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,6 +56,26 @@ TEST(AgreedError, IsTheFirstRanksOnEveryRank) {
     EXPECT_EQ(errors({1, 3}), std::vector<std::string>(4, text(1, " (and 1 more ranks found something wrong)")));
     EXPECT_EQ(errors({0, 1, 3}), std::vector<std::string>(4, text(0, " (and 2 more ranks found something wrong)")));
     EXPECT_EQ(errors({0, 1, 2, 3}), std::vector<std::string>(4, text(0, " (and 3 more ranks found something wrong)")));
+}
+
+/// What a rank lets escape ends its world, and the others still hear of it: each has begun the round that says so.
+TEST(AgreedError, IsThrownByAllRanksThoughOneLetsItEscapeAtOnce) {
+    for (int times = 0; times < 100; ++times) {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
+        std::vector<std::string> all(4);
+        EXPECT_THROW(world.run([&](sw::ThreadCommunicator& comm) {
+            Layer layer{comm, {{.name = "t", .rows = 10, .dim = 3}}};
+            try {
+                static_cast<void>(layer.forward(batch_of(comm.rank() == 1 ? 91 : 1).view()));
+            } catch (const std::exception& error) {
+                all[static_cast<std::size_t>(comm.rank())] = error.what();
+                throw;
+            }
+        }),
+                     sw::BadInput);
+        ASSERT_EQ(all, std::vector<std::string>(
+                           4, "rank 1: feature 't', sample 0: id 91 is not a row of table 't'; its rows are 0 to 9"));
+    }
 }
 
 }  // namespace

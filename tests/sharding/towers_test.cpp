@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/row.hpp"
 #include "shardwise/sharding/table.hpp"
@@ -46,6 +47,15 @@ TEST(Towers, AreDealtForEachPolicyByItself) {
             {.name = "t" + std::to_string(t), .rows = 1, .dim = 1, .sharding = t % 2 == 0 ? "dp" : "table"});
     EXPECT_EQ(sw::deal_tables(mixed, 2), (sw::Towers{{"t0", "t1", "t4", "t5"}, {"t2", "t3"}}));
     EXPECT_THROW(static_cast<void>(sw::deal_tables(mixed, 0)), sw::BadInput);
+}
+
+TEST(Towers, OfALayerThatIsNotMixedDoNotGoByTheNameOfItsPolicy) {
+    std::vector<sw::TableConfig> all{{.name = "a", .rows = 4, .dim = 2},
+                                     {.name = "b", .rows = 4, .dim = 2, .sharding = "table"}};
+    EXPECT_EQ(sw::deal_tables(all, 2, false), (sw::Towers{{"a"}, {"b"}}));
+    const auto drawn = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Collective<sw::Hierarchical>>::blueprint(
+        {.hosts = 2, .ranks_per_host = 1}, all);
+    EXPECT_EQ(drawn.static_bytes(0), drawn.static_bytes(1));
 }
 
 TEST(Towers, SaysWhatIsWrong) {

@@ -232,6 +232,18 @@ TEST(Groups, PeerOrder) {
     EXPECT_EQ(order({.hosts = 4, .ranks_per_host = 1, .hosts_per_tower = 4}), (std::vector<int>{0, 1, 2, 3}));
 }
 
+TEST(Groups, TowersInsideAGroupAreThoseAround) {
+    const Topology t{.hosts = 8, .ranks_per_host = 2, .hosts_per_tower = 2};
+    EXPECT_EQ((Within<OneTower, Hosts<4>>::of(t)), OneTower::of(t));
+    EXPECT_EQ((Within<OneTower, Hosts<2>>::of(t)), OneTower::of(t));
+    EXPECT_EQ((Within<OneTower, Hosts<1>>::of(t)), OneHost::of(t));
+}
+
+TEST(TopologyTest, HasNoMoreRanksThanAnIntCounts) {
+    EXPECT_THROW(static_cast<void>(Topology::checked({.hosts = 70000, .ranks_per_host = 70000})), BadInput);
+    EXPECT_EQ(Topology::checked({.hosts = 65536, .ranks_per_host = 32767}).ranks(), 65536 * 32767);
+}
+
 TEST(Groups, AHostIsInsideAndPeersAreAcross) {
     const Topology t{.hosts = 4, .ranks_per_host = 3};
     for (int me = 0; me < t.ranks(); ++me) {

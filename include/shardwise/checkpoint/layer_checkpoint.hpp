@@ -19,6 +19,7 @@
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// A model in one safetensors file, whatever its sharding and the number of ranks: every table reassembled.
@@ -110,7 +111,7 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
     for (const TableRows& one : rows) {
         const ShardView& shard = one.shard->view;
         if (shard.copy != 0) continue;
-        if (part.kind == TablePart::Kind::row_state && shard.first_column != 0) continue;
+        if (shard.dim == 0 || (part.kind == TablePart::Kind::row_state && shard.first_column != 0)) continue;
         locals.clear();
         numbers.clear();
         one.rows.visit(first, last, [&](std::int64_t row, std::int64_t local) {
@@ -141,6 +142,13 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
         const auto* data = reader.view<float>(count * columns);
         reader.skip_padding();
         if (reader.overrun()) throw Mismatch{"checkpoint: a rank sent rows that end too early"};
+        const auto many = static_cast<std::int64_t>(chunk.size()) / part.width;
+        const bool columns_fit = first_column >= 0 && columns >= 0 && first_column + columns <= part.width;
+        if (!columns_fit ||
+            std::any_of(rows, rows + count, [&](std::int64_t row) { return row < first || row >= first + many; }))
+            throw Mismatch{
+                concat({"checkpoint: '", part.name, "': a rank sent other rows or columns than those of rows ", first,
+                        " to ", first + many, ": give every rank the same tables and chunk_bytes"})};
         for (std::int64_t i = 0; i < count; ++i)
             std::copy_n(data + i * columns, columns, chunk.data() + (rows[i] - first) * part.width + first_column);
         values += count * columns;
@@ -150,6 +158,18 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
 }
 
 inline constexpr const char* steps_name = "steps";
+
+/// \returns what is wrong with the dense tensors, or nothing
+[[nodiscard]] inline std::string wrong_tensor(const std::string& path, const Checkpoint& checkpoint) {
+    for (const DenseTensor& tensor : checkpoint.dense) {
+        std::int64_t bytes = 0;
+        if (!tensor_bytes(tensor.shape, TensorType::f32, bytes) ||
+            bytes != static_cast<std::int64_t>(tensor.values.size_bytes()))
+            return concat({path, ": tensor '", tensor.name, "' has shape ", shape_text(tensor.shape), " and ",
+                           tensor.values.size(), " values: give as many as its shape says"});
+    }
+    return {};
+}
 
 inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint) {
     writer.metadata("format", "shardwise 1");
@@ -165,13 +185,14 @@ inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint)
 
 }  // namespace detail
 
-/// Writes a checkpoint. Collective; all ranks give the same path, tables, dense tensors and numbers.
+/// Writes a checkpoint. Collective; all ranks give the same path, tables, dense tensors, numbers and chunk_bytes.
 ///
 /// Memory on rank 0: a few times `chunk_bytes`. Cost: every table crosses to rank 0 once, with its row numbers.
-/// \throws BadInput on every rank when the file cannot be written; an older file of that name is still there then
+/// \throws BadInput on every rank when a dense tensor has more or fewer values than its shape, a name is no UTF-8, or
+///         the file cannot be written; an older file of that name is still there then
 inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const Checkpoint& checkpoint) {
     std::unique_ptr<SafetensorsWriter> writer;
-    std::string wrong;
+    std::string wrong = detail::wrong_tensor(path, checkpoint);
     const auto on_root = [&](auto work) {  // an error is kept until all ranks can hear of it
         if (comm.rank() != 0 || !wrong.empty()) return;
         try {
@@ -212,9 +233,8 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
             for (const auto& theirs : all)
                 values += detail::unpack_rows(part, first, theirs, chunk);
             if (values != static_cast<std::int64_t>(chunk.size()))
-                throw Mismatch{"checkpoint: '" + part.name + "', rows " + std::to_string(first) + " to " +
-                               std::to_string(last) + ": the ranks have " + std::to_string(values) + " of " +
-                               std::to_string(chunk.size()) + " values"};
+                throw Mismatch{concat({"checkpoint: '", part.name, "', rows ", first, " to ", last, ": the ranks have ",
+                                       values, " of ", chunk.size(), " values"})};
             on_root([&] { writer->append(std::span<const float>{chunk}); });
         }
     }
@@ -230,15 +250,15 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
 ///         another shape, or the state of another optimizer. When reading itself fails, later, some values have changed
 inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
     std::unique_ptr<SafetensorsReader> reader;
-    std::string wrong;
+    std::string wrong = detail::wrong_tensor(path, checkpoint);
     const auto parts = detail::table_parts(checkpoint.layer);
-    if (comm.rank() == 0) {
+    if (comm.rank() == 0 && wrong.empty()) {
         try {
             reader = std::make_unique<SafetensorsReader>(path);
             const auto rule = reader->metadata().find("optimizer");
             if (rule != reader->metadata().end() && rule->second != checkpoint.layer.optimizer)
-                throw BadInput{path + ": holds the state of optimizer '" + rule->second + "', and this layer has '" +
-                               checkpoint.layer.optimizer + "'"};
+                throw BadInput{concat({path, ": holds the state of optimizer '", rule->second,
+                                       "', and this layer has '", checkpoint.layer.optimizer, "'"})};
             if (checkpoint.layer.layer != nullptr)
                 static_cast<void>(reader->require(detail::steps_name, TensorType::i64, {}));
             for (const auto& [name, value] : checkpoint.numbers)
@@ -274,7 +294,7 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
         try {
             checkpoint.layer.layer->set_steps(steps);
         } catch (const BadInput& error) {  // on every rank: all have been sent the same number
-            throw BadInput{path + ": " + error.what()};
+            throw BadInput{concat({path, ": ", error.what()})};
         }
     }
     for (auto& [name, value] : checkpoint.numbers)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file

@@ -21,6 +21,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Files of named tensors in the safetensors format: 8 bytes, little-endian, with the length of a JSON header; the
@@ -93,31 +94,37 @@ class SafetensorsWriter {
     SafetensorsWriter(const SafetensorsWriter&) = delete;
     SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
     ~SafetensorsWriter() {
-        if (!file_.is_open()) return;
+        if (!begun_) return;
         file_.close();
         std::remove(partial().c_str());
     }
 
-    /// A text of the header's `__metadata__`.
-    void metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
-    /// Declares a tensor. \throws BadInput for a name that was declared, or a shape that makes no sense
+    /// A text of the header's `__metadata__`. \throws BadInput for one that is no UTF-8
+    void metadata(const std::string& key, const std::string& value) {
+        require_utf8(key);
+        require_utf8(value);
+        metadata_[key] = value;
+    }
+    /// Declares a tensor. \throws BadInput for a name that was declared or is no UTF-8, or a shape that makes no sense
     void declare(const std::string& name, TensorType type, std::vector<std::int64_t> shape) {
+        require_utf8(name);
         std::int64_t bytes = 0;
         if (!detail::tensor_bytes(shape, type, bytes))
-            throw BadInput{path_ + ": tensor '" + name + "' of shape " + shape_text(shape) + " makes no sense"};
+            throw BadInput{concat({path_, ": tensor '", name, "' of shape ", shape_text(shape), " makes no sense"})};
         if (header_.contains(name) || name == "__metadata__")
-            throw BadInput{path_ + ": two tensors are named '" + name + "': names are unique"};
+            throw BadInput{concat({path_, ": two tensors are named '", name, "': names are unique"})};
         header_[name] = {{"dtype", type_name(type)}, {"shape", shape}, {"data_offsets", {total_, total_ + bytes}}};
         total_ += bytes;
     }
     /// Opens the file and writes the header.
     void begin() {
         if (!metadata_.empty()) header_["__metadata__"] = metadata_;
-        std::string text = header_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        std::string text = header_.dump();
         text.append((8 - text.size() % 8) % 8, ' ');  // data is aligned
         errno = 0;
         file_.open(partial(), std::ios::binary | std::ios::trunc);
         if (!file_) fail();
+        begun_ = true;
         const std::uint64_t length = text.size();
         file_.write(reinterpret_cast<const char*>(&length), sizeof length);
         file_.write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -133,24 +140,32 @@ class SafetensorsWriter {
     /// Completes the file. \throws BadInput also when more or less was appended than declared
     void end() {
         if (written_ != total_)
-            throw BadInput{path_ + ": " + std::to_string(written_) + " bytes of data were written, and " +
-                           std::to_string(total_) + " declared"};
-        file_.flush();
-        if (!file_) fail();
+            throw BadInput{concat({path_, ": ", written_, " bytes of data were written, and ", total_, " declared"})};
         file_.close();
-        if (std::rename(partial().c_str(), path_.c_str()) != 0) fail();
+        if (!file_ || std::rename(partial().c_str(), path_.c_str()) != 0) fail();
+        begun_ = false;
     }
 
   private:
     [[nodiscard]] std::string partial() const { return path_ + ".partial"; }
+    void require_utf8(const std::string& text) const {
+        try {
+            static_cast<void>(nlohmann::json(text).dump());
+        } catch (const nlohmann::json::type_error&) {
+            const auto kept = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+            throw BadInput{concat({path_, ": the name ", kept, " is no UTF-8, as names in safetensors files are"})};
+        }
+    }
     [[noreturn]] void fail() const {
-        throw BadInput{path_ + ": cannot be written" + (errno == 0 ? "" : std::string{": "} + std::strerror(errno))};
+        throw BadInput{
+            concat({path_, ": cannot be written", (errno == 0 ? "" : std::string{": "} + std::strerror(errno))})};
     }
 
     std::string path_;
     nlohmann::ordered_json header_ = nlohmann::ordered_json::object();
     std::map<std::string, std::string> metadata_;
     std::ofstream file_;
+    bool begun_ = false;  // and not complete: the partial file is ours
     std::int64_t total_ = 0;
     std::int64_t written_ = 0;
 };
@@ -222,14 +237,14 @@ class SafetensorsReader {
   private:
     using Json = nlohmann::json;
 
-    [[noreturn]] void fail(const std::string& reason) const { throw BadInput{path_ + ": " + reason}; }
+    [[noreturn]] void fail(const std::string& reason) const { throw BadInput{concat({path_, ": ", reason})}; }
 
     void parse(const std::string& text, std::int64_t data_bytes) {
         bool twice = false;
         std::string name;
         std::map<std::string, int> seen;
         const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-            if (depth > 8) throw BadInput{path_ + ": the header is nested too deeply"};
+            if (depth > 8) throw BadInput{concat({path_, ": the header is nested too deeply"})};
             if (event == Json::parse_event_t::key && depth == 1 && ++seen[parsed.get<std::string>()] > 1) {
                 twice = true;
                 name = parsed.get<std::string>();

@@ -18,7 +18,7 @@
 #include "shardwise/dense/optimizer.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/topology.hpp"

@@ -17,6 +17,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -154,18 +155,18 @@ class CheckingCommunicator {
     void judge() const {
         for (std::size_t rank = 0; rank < ranks_; ++rank)
             if (headers_[rank].misuse[0] != '\0')
-                throw Mismatch{describe_rank(rank) + " " + headers_[rank].misuse.data()};
+                throw Mismatch{concat({describe_rank(rank), " ", headers_[rank].misuse.data()})};
         for (std::size_t rank = 1; rank < ranks_; ++rank)
             if (headers_[rank].step != headers_[0].step || headers_[rank].flight != headers_[0].flight)
-                throw Mismatch{"ranks are in different operations: " + describe_rank(0) + ", " + describe_rank(rank)};
+                throw Mismatch{
+                    concat({"ranks are in different operations: ", describe_rank(0), ", ", describe_rank(rank)})};
         for (std::size_t from = 0; from < ranks_; ++from)
             for (std::size_t to = 0; to < ranks_; ++to) {
                 const std::int64_t sent = sends_[from * ranks_ + to];
                 const std::int64_t expected = expects_[to * ranks_ + from];
                 if (sent == expected || (sent != nothing && expected == InMessage::any_size)) continue;
-                throw Mismatch{describe_rank(from) + " sends " + describe_size(sent) + " to rank " +
-                               std::to_string(to) + ", but " + describe_rank(to) + " expects " +
-                               describe_size(expected) + " from rank " + std::to_string(from)};
+                throw Mismatch{concat({describe_rank(from), " sends ", describe_size(sent), " to rank ", to, ", but ",
+                                       describe_rank(to), " expects ", describe_size(expected), " from rank ", from})};
             }
     }
     [[nodiscard]] static std::string describe_size(std::int64_t bytes) {
@@ -174,8 +175,8 @@ class CheckingCommunicator {
     }
     [[nodiscard]] std::string describe_rank(std::size_t rank) const {
         const Header& header = headers_[rank];
-        return "rank " + std::to_string(rank) + " at step '" + header.step.data() + "' of flight " +
-               std::to_string(header.flight) + " (" + header.file.data() + ":" + std::to_string(header.line) + ")";
+        return concat({"rank ", rank, " at step '", header.step.data(), "' of flight ", header.flight, " (",
+                       header.file.data(), ":", header.line, ")"});
     }
 
     C* below_;

@@ -14,6 +14,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Collective operations on any communicator, composed of rounds: with its deadlines, its failures and its meters.
@@ -51,8 +52,8 @@ void all_to_all_v(CommunicatorRef comm, std::span<const std::span<const T>> send
         static_cast<void>(buffers.of(peer));
     const auto me = static_cast<std::size_t>(comm.rank());
     if (send[me].size() != receive[me].size())
-        throw Mismatch{"all_to_all_v on rank " + std::to_string(comm.rank()) + ": it sends itself " +
-                       std::to_string(send[me].size()) + " elements and expects " + std::to_string(receive[me].size())};
+        throw Mismatch{concat({"all_to_all_v on rank ", comm.rank(), ": it sends itself ", send[me].size(),
+                               " elements and expects ", receive[me].size()})};
     for (int peer = 0; peer < comm.size(); ++peer) {
         if (peer == comm.rank()) continue;
         const auto p = static_cast<std::size_t>(peer);
@@ -94,8 +95,8 @@ template <class T>
         }
         const auto& bytes = buffers.of(peer);
         if (bytes.size() % sizeof(T) != 0)
-            throw Mismatch{"all_gather_v: rank " + std::to_string(peer) + " sent " + std::to_string(bytes.size()) +
-                           " bytes, no multiple of " + std::to_string(sizeof(T))};
+            throw Mismatch{
+                concat({"all_gather_v: rank ", peer, " sent ", bytes.size(), " bytes, no multiple of ", sizeof(T)})};
         theirs.resize(bytes.size() / sizeof(T));
         if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
     }
@@ -125,8 +126,8 @@ template <class T>
         if (peer == root) continue;
         const auto& bytes = buffers.of(peer);
         if (bytes.size() % sizeof(T) != 0)
-            throw Mismatch{"gather_v: rank " + std::to_string(peer) + " sent " + std::to_string(bytes.size()) +
-                           " bytes, no multiple of " + std::to_string(sizeof(T))};
+            throw Mismatch{
+                concat({"gather_v: rank ", peer, " sent ", bytes.size(), " bytes, no multiple of ", sizeof(T)})};
         theirs.resize(bytes.size() / sizeof(T));
         if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
     }

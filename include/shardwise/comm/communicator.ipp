@@ -3,15 +3,16 @@
 #pragma once
 
 #include "shardwise/comm/communicator.hpp"
+#include "shardwise/core/text.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE std::string describe(const Label& label) {
-    return "step '" + std::string{label.step} + "' of flight " + std::to_string(label.flight);
+    return concat({"step '", label.step, "' of flight ", label.flight});
 }
 
 SHARDWISE_INLINE std::string describe_with_place(const Label& label) {
-    return describe(label) + " (" + label.where.file + ":" + std::to_string(label.where.line) + ")";
+    return concat({describe(label), " (", label.where.file, ":", label.where.line, ")"});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -19,6 +19,7 @@
 #include "shardwise/comm/mpi_topology.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -247,8 +248,7 @@ class MpiCommunicator {
         }
         std::fputs(report.c_str(), stderr);
         std::fflush(stderr);
-        throw DeadlinePassed{waits[index] + ": the deadline of " + std::to_string(deadline_.count()) +
-                             " ms has passed"};
+        throw DeadlinePassed{concat({waits[index], ": the deadline of ", deadline_.count(), " ms has passed"})};
     }
 
     std::chrono::milliseconds deadline_;

@@ -12,6 +12,7 @@
 #include "shardwise/comm/mpi_environment.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -32,11 +33,10 @@ inline Topology topology_of_first_ranks(const std::vector<int>& first) {
         const int seen = first[static_cast<std::size_t>(rank)];
         if (seen != expected || ranks % per_host != 0)
             throw BadInput{
-                "the ranks are not numbered host by host with equally many on each: the first host has the " +
-                std::to_string(per_host) + " ranks from 0 on, of " + std::to_string(ranks) + ", and rank " +
-                std::to_string(rank) + " shares its host with rank " + std::to_string(seen) +
-                ". Launch with as many ranks on each host, such as `mpirun --map-by ppr:" + std::to_string(per_host) +
-                ":node`, or give a number of hosts to pretend"};
+                concat({"the ranks are not numbered host by host with equally many on each: the first host has the ",
+                        per_host, " ranks from 0 on, of ", ranks, ", and rank ", rank, " shares its host with rank ",
+                        seen, ". Launch with as many ranks on each host, such as `mpirun --map-by ppr:", per_host,
+                        ":node`, or give a number of hosts to pretend"})};
     }
     return {.hosts = ranks / per_host, .ranks_per_host = per_host};
 }
@@ -53,12 +53,11 @@ inline Topology mpi_topology(MPI_Comm comm, const MpiOptions& options) {
                                        -options.chunk_bytes};
     mpi_check(MPI_Allreduce(MPI_IN_PLACE, agreed.data(), 4, MPI_INT64_T, MPI_MIN, comm), "MPI_Allreduce");
     if (agreed[0] != -agreed[1] || agreed[2] != -agreed[3])
-        throw BadInput{"ranks disagree: from " + std::to_string(agreed[0]) + " to " + std::to_string(-agreed[1]) +
-                       " hosts, chunks from " + std::to_string(agreed[2]) + " to " + std::to_string(-agreed[3]) +
-                       " bytes; give all ranks the same"};
+        throw BadInput{concat({"ranks disagree: from ", agreed[0], " to ", -agreed[1], " hosts, chunks from ",
+                               agreed[2], " to ", -agreed[3], " bytes; give all ranks the same"})};
     if (options.chunk_bytes < 1 || options.chunk_bytes > std::numeric_limits<int>::max())
-        throw BadInput{"chunks of " + std::to_string(options.chunk_bytes) + " bytes: give 1 to " +
-                       std::to_string(std::numeric_limits<int>::max())};
+        throw BadInput{
+            concat({"chunks of ", options.chunk_bytes, " bytes: give 1 to ", std::numeric_limits<int>::max()})};
     if (options.hosts != 0) return Topology::of(ranks, options.hosts);
 
     MPI_Comm host = MPI_COMM_NULL;

@@ -80,6 +80,10 @@ class ThreadCommunicator {
     /// Waits until a peer has done something for this rank. \returns false when it became late
     bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
     void throw_if_poisoned() const;
+    /// In a world that has failed, ranks finish what they can among themselves: so an error that all have agreed on is
+    /// thrown by all. \throws PeerFailed where a round needs a rank that is gone
+    void throw_if_hopeless(const Operation& op) const;
+    [[nodiscard]] bool is_gone(int peer) const;
     void throw_if_a_peer_has_ended(const Operation& op) const;
 
     /// Copies what has arrived, for every round: a peer may wait for another one than this rank. Then forgets what is

@@ -9,6 +9,7 @@
 #include "shardwise/comm/copy_message.hpp"
 #include "shardwise/comm/thread_communicator.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -116,6 +117,16 @@ SHARDWISE_INLINE void ThreadCommunicator::throw_if_poisoned() const {
     if (state_->poisoned) throw PeerFailed{state_->culprit, state_->reason};
 }
 
+SHARDWISE_INLINE bool ThreadCommunicator::is_gone(int peer) const {
+    return state_->poisoned && (peer == state_->culprit || state_->ended[static_cast<std::size_t>(peer)]);
+}
+
+SHARDWISE_INLINE void ThreadCommunicator::throw_if_hopeless(const Operation& op) const {
+    if (std::any_of(op.in.begin(), op.in.end(), [&](const In& m) { return is_gone(m.message.from); }) ||
+        std::any_of(op.out.begin(), op.out.end(), [&](const Out& m) { return is_gone(m.to); }))
+        throw_if_poisoned();
+}
+
 SHARDWISE_INLINE void ThreadCommunicator::throw_if_a_peer_has_ended(const Operation& op) const {
     const auto ended = [&](int peer) {
         if (state_->ended[static_cast<std::size_t>(peer)])
@@ -129,23 +140,25 @@ SHARDWISE_INLINE void ThreadCommunicator::throw_if_a_peer_has_ended(const Operat
 }
 
 SHARDWISE_INLINE bool ThreadCommunicator::progress(Operation& op, std::unique_lock<std::mutex>& lock) {
-    throw_if_poisoned();
     for (bool copied = true; copied;) {
         copied = false;
         for (Operation& each : operations_)
             if (each.active && copy_arrived(each, lock)) copied = true;
     }
     std::erase_if(op.out, [&](const Out& m) { return state_->box(rank_, m.to).taken(m.number); });
-    if (!op.in.empty() || !op.out.empty()) return false;
-    retire(op);
-    return true;
+    if (op.in.empty() && op.out.empty()) {
+        retire(op);
+        return true;
+    }
+    throw_if_hopeless(op);
+    return false;
 }
 
 SHARDWISE_INLINE bool ThreadCommunicator::copy_arrived(Operation& op, std::unique_lock<std::mutex>& lock) {
     copies_.clear();
     for (In& m : op.in) {
         detail::Parcel* parcel = state_->box(m.message.from, rank_).find(m.number);
-        if (parcel == nullptr || parcel->taken) continue;
+        if (parcel == nullptr || parcel->taken || is_gone(m.message.from)) continue;
         if (parcel->label.flight != op.label.flight || std::strcmp(parcel->label.step, op.label.step) != 0)
             throw_other_step(op, m, *parcel);
         if (m.message.expected != InMessage::any_size &&
@@ -193,25 +206,23 @@ SHARDWISE_INLINE void ThreadCommunicator::note_wait(const Operation& op, detail:
 }
 
 SHARDWISE_INLINE void ThreadCommunicator::throw_deadline_passed(const Operation& op) {
-    const std::string text = "rank " + std::to_string(rank_) + " waited " +
-                             std::to_string(state_->options.deadline.count()) + " ms in " + describe(op.label) + "\n" +
-                             state_->report();
+    const std::string text = concat({"rank ", rank_, " waited ", state_->options.deadline.count(), " ms in ",
+                                     describe(op.label), "\n", state_->report()});
     state_->poison(rank_, text);
     throw DeadlinePassed{text};
 }
 
 SHARDWISE_INLINE void ThreadCommunicator::throw_other_step(const Operation& op, const In& m,
                                                            const detail::Parcel& parcel) const {
-    throw Mismatch{"rank " + std::to_string(rank_) + " is at " + describe_with_place(op.label) + ", and rank " +
-                   std::to_string(m.message.from) + " at " + describe_with_place(parcel.label) +
-                   ": all ranks make the same calls in one order"};
+    throw Mismatch{concat({"rank ", rank_, " is at ", describe_with_place(op.label), ", and rank ", m.message.from,
+                           " at ", describe_with_place(parcel.label), ": all ranks make the same calls in one order"})};
 }
 
 SHARDWISE_INLINE void ThreadCommunicator::throw_mismatch(const Operation& op, const In& m,
                                                          const detail::Parcel& parcel) const {
-    throw Mismatch{"rank " + std::to_string(rank_) + ", " + describe(op.label) + ": " +
-                   std::to_string(m.message.expected) + " bytes expected from rank " + std::to_string(m.message.from) +
-                   ", which sent " + std::to_string(parcel.bytes.size()) + " in " + describe(parcel.label)};
+    throw Mismatch{
+        concat({"rank ", rank_, ", ", describe(op.label), ": ", m.message.expected, " bytes expected from rank ",
+                m.message.from, ", which sent ", parcel.bytes.size(), " in ", describe(parcel.label)})};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

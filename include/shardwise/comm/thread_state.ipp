@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "shardwise/comm/thread_state.hpp"
+#include "shardwise/core/text.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -57,7 +58,7 @@ SHARDWISE_INLINE std::string ThreadWorldState::report() const {
             text += " waits for rank";
             for (const int peer : waits[r].peers)
                 text += " " + std::to_string(peer);
-            text += " in " + describe_with_place(waits[r].label) + "\n";
+            text += concat({" in ", describe_with_place(waits[r].label), "\n"});
         }
     }
     return text;

@@ -17,9 +17,7 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE const ThreadWorldOptions& ThreadWorld::checked(const ThreadWorldOptions& options) {
-    const Topology& topology = options.topology;
-    static_cast<void>(Topology::of(topology.ranks(), topology.hosts));
-    static_cast<void>(Topology::checked(topology));
+    static_cast<void>(Topology::checked(options.topology));
     return options;
 }
 

@@ -27,6 +27,7 @@ concept WireCodec = requires(const float* from, float* to, std::byte* raw, const
     W::encode(from, raw, count);
     W::decode(read, to, count);
     W::round(to, count);
+    requires !W::exact || W::bytes == sizeof(float);
 };
 
 /// Single precision: nothing changes, blocks are used where they arrived.

@@ -4,9 +4,9 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// The exceptions of the library. Each carries the exit status that a command line program ends with.
@@ -16,7 +16,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// Base of all errors that the library throws.
 class Error : public std::runtime_error {
   public:
-    Error(const std::string& what, int exit_status) : std::runtime_error{what}, exit_status_{exit_status} {}
+    Error(const std::string& what, int exit_status);
     /// 2: bad usage or bad input; 3: a peer failed, a deadline passed or ranks disagreed.
     [[nodiscard]] int exit_status() const noexcept { return exit_status_; }
 
@@ -34,7 +34,7 @@ class BadInput : public Error {
 class PeerFailed : public Error {
   public:
     PeerFailed(int rank, const std::string& reason)
-        : Error{"rank " + std::to_string(rank) + " failed: " + reason, 3}, rank_{rank} {}
+        : Error{concat({"rank ", rank, " failed: ", reason}), 3}, rank_{rank} {}
     [[nodiscard]] int rank() const noexcept { return rank_; }
 
   private:
@@ -54,3 +54,7 @@ class Mismatch : public Error {
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/core/error.ipp"
+#endif

@@ -12,6 +12,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// A batch of bags of ids, feature by feature: what an embedding layer looks up.
@@ -58,35 +59,36 @@ struct JaggedView {
         constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
         if (samples < 0 || features < 0) throw BadInput{"a batch with a negative number of samples or features"};
         if (static_cast<std::int64_t>(values.size()) > most || (features > 0 && samples > most / features))
-            throw BadInput{"a batch of " + std::to_string(values.size()) + " ids, " + std::to_string(samples) +
-                           " samples and " + std::to_string(features) +
-                           " features: a rank's batch has at most 2147483647 ids and bags; give smaller batches"};
+            throw BadInput{
+                concat({"a batch of ", values.size(), " ids, ", samples, " samples and ", features,
+                        " features: a rank's batch has at most 2147483647 ids and bags; give smaller batches"})};
         const auto bag_count = static_cast<std::size_t>(bags());
         if (!keys.empty() && keys.size() != static_cast<std::size_t>(features))
-            throw BadInput{"a batch of " + std::to_string(features) + " features with " + std::to_string(keys.size()) +
-                           " keys: give one key a feature"};
+            throw BadInput{
+                concat({"a batch of ", features, " features with ", keys.size(), " keys: give one key a feature"})};
         if (!lengths.empty() && !offsets.empty()) throw BadInput{"a batch with lengths and offsets: give one of them"};
         if (!lengths.empty() && lengths.size() != bag_count)
-            throw BadInput{"a batch of " + std::to_string(bag_count) + " bags with " + std::to_string(lengths.size()) +
-                           " lengths: give one length a feature and sample"};
+            throw BadInput{concat({"a batch of ", bag_count, " bags with ", lengths.size(),
+                                   " lengths: give one length a feature and sample"})};
         if (!offsets.empty() && offsets.size() != bag_count + 1)
-            throw BadInput{"a batch of " + std::to_string(bag_count) + " bags with " + std::to_string(offsets.size()) +
-                           " offsets: give one more than there are bags"};
+            throw BadInput{concat({"a batch of ", bag_count, " bags with ", offsets.size(),
+                                   " offsets: give one more than there are bags"})};
         if (!weights.empty() && weights.size() != values.size())
-            throw BadInput{std::to_string(values.size()) + " ids with " + std::to_string(weights.size()) +
-                           " weights: give one weight an id, or none"};
+            throw BadInput{
+                concat({values.size(), " ids with ", weights.size(), " weights: give one weight an id, or none"})};
     }
     /// The other part: one pass over lengths or offsets.
     void check_bags() const {
         const auto name = [&](std::int64_t bag) {
             const std::int64_t feature = bag / samples;
-            return "feature " +
-                   (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'") +
-                   ", sample " + std::to_string(bag % samples);
+            return concat(
+                {"feature ",
+                 (keys.empty() ? std::to_string(feature) : "'" + keys[static_cast<std::size_t>(feature)] + "'"),
+                 ", sample ", bag % samples});
         };
         std::int64_t total = single() ? bags() : 0;
         if (!offsets.empty() && offsets[0] != 0)
-            throw BadInput{"offsets start at " + std::to_string(offsets[0]) + ": they start at 0"};
+            throw BadInput{concat({"offsets start at ", offsets[0], ": they start at 0"})};
         if (!single()) {
             const auto backwards = [&](std::int64_t bag) {  // without a difference, which may overflow
                 const auto i = static_cast<std::size_t>(bag);
@@ -94,19 +96,18 @@ struct JaggedView {
             };
             for (std::int64_t bag = 0; bag < bags(); ++bag) {
                 if (backwards(bag))
-                    throw BadInput{name(bag) + ": " +
-                                   (offsets.empty()
-                                        ? "a length of " + std::to_string(length(bag))
-                                        : "offsets run backwards, from " +
-                                              std::to_string(offsets[static_cast<std::size_t>(bag)]) + " to " +
-                                              std::to_string(offsets[static_cast<std::size_t>(bag) + 1]))};
+                    throw BadInput{
+                        concat({name(bag), ": ",
+                                (offsets.empty() ? "a length of " + std::to_string(length(bag))
+                                                 : "offsets run backwards, from " +
+                                                       std::to_string(offsets[static_cast<std::size_t>(bag)]) + " to " +
+                                                       std::to_string(offsets[static_cast<std::size_t>(bag) + 1]))})};
                 if (offsets.empty()) total += length(bag);
             }
             if (!offsets.empty()) total = offsets.back();
         }
         if (total != static_cast<std::int64_t>(values.size()))
-            throw BadInput{"the bags hold " + std::to_string(total) + " ids, but there are " +
-                           std::to_string(values.size()) + " values"};
+            throw BadInput{concat({"the bags hold ", total, " ids, but there are ", values.size(), " values"})};
     }
 };
 

@@ -18,6 +18,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/criteo_line.hpp"
 #include "shardwise/data/criteo_tables.hpp"
@@ -111,7 +112,7 @@ class CriteoReader {
             store(batch, samples++, line);
         if (samples < size) shrink(batch, samples);
         const bool found = before + samples != 0;
-        if (!found && !any_) throw BadInput{lines_.file() + ": no samples: every file is empty"};
+        if (!found && !any_) throw BadInput{concat({lines_.file(), ": no samples: every file is empty"})};
         any_ = true;
         return found;
     }
@@ -119,8 +120,9 @@ class CriteoReader {
     void store(ClickBatch& batch, std::int64_t sample, LineReader::Line text) {
         CriteoLine line;
         if (const int column = parse_criteo_line(text.begin, text.end, line); column != 0) [[unlikely]]
-            throw BadInput{lines_.file() + ", line " + std::to_string(lines_.line()) + ": " +
-                           criteo_line_error({text.begin, static_cast<std::size_t>(text.end - text.begin)}, column)};
+            throw BadInput{
+                concat({lines_.file(), ", line ", lines_.line(), ": ",
+                        criteo_line_error({text.begin, static_cast<std::size_t>(text.end - text.begin)}, column)})};
         batch.labels[static_cast<std::size_t>(sample)] = line.label;
         float* dense = batch.dense.data() + sample * criteo_integers;
         for (std::size_t i = 0; i != criteo_integers; ++i) {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// One line of a Criteo click log: a label, 13 integers and 26 hexadecimal categories, separated by tabs.
@@ -146,8 +147,9 @@ inline bool parse_criteo_integer(const char*& text, std::int64_t& value) noexcep
         if (++columns == column) start = i + 1;
     }
     if (columns != criteo_columns)
-        return std::to_string(columns) + (columns == 1 ? " column" : " columns") +
-               ", expected 40 separated by tabs: a label, integers I1 to I13, hexadecimal categories C1 to C26";
+        return concat(
+            {columns, (columns == 1 ? " column" : " columns"),
+             ", expected 40 separated by tabs: a label, integers I1 to I13, hexadecimal categories C1 to C26"});
     std::string_view value = line.substr(start, line.find('\t', start) - start);
     constexpr std::size_t shown = 40;
     std::string text;
@@ -163,7 +165,7 @@ inline bool parse_criteo_integer(const char*& text, std::int64_t& value) noexcep
     const char* expected = column == 1                     ? "expected 0 or 1"
                            : column <= 1 + criteo_integers ? "expected a 64-bit decimal integer or nothing"
                                                            : "expected 1 to 8 hexadecimal digits or nothing";
-    return "column " + std::to_string(column) + " (" + criteo_column_name(column) + "): '" + text + "', " + expected;
+    return concat({"column ", column, " (", criteo_column_name(column), "): '", text, "', ", expected});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

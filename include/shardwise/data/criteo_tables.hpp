@@ -10,6 +10,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/criteo_line.hpp"
 
 /// \file
@@ -22,13 +23,14 @@ namespace shardwise::inline SHARDWISE_ABI {
 [[nodiscard]] inline std::array<std::int64_t, criteo_categories> criteo_table_rows(
     const std::vector<std::int64_t>& rows) {
     if (rows.size() != 1 && rows.size() != criteo_categories)
-        throw BadInput{"rows of " + std::to_string(rows.size()) + " tables: give 26 numbers, or one for all"};
+        throw BadInput{concat({"rows of ", rows.size(), " tables: give 26 numbers, or one for all"})};
     std::array<std::int64_t, criteo_categories> each{};
     for (std::size_t f = 0; f != criteo_categories; ++f) {
         each[f] = rows[rows.size() == 1 ? 0 : f];
         if (each[f] < 1)
-            throw BadInput{"a table of " + std::to_string(each[f]) + " rows for " +
-                           criteo_column_name(static_cast<int>(f) + 2 + criteo_integers) + ": give at least 1"};
+            throw BadInput{
+                concat({"a table of ", each[f], " rows for ",
+                        criteo_column_name(static_cast<int>(f) + 2 + criteo_integers), ": give at least 1"})};
     }
     return each;
 }

@@ -13,6 +13,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// A file open for reading.
@@ -23,8 +24,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 inline void require_readable(const std::string& path) {
     struct stat about {};
     if (::stat(path.c_str(), &about) != 0 || ::access(path.c_str(), R_OK) != 0)
-        throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
-    if (S_ISDIR(about.st_mode)) throw BadInput{path + ": cannot be read: it is a directory"};
+        throw BadInput{concat({path, ": cannot be read: ", std::strerror(errno)})};
+    if (S_ISDIR(about.st_mode)) throw BadInput{concat({path, ": cannot be read: it is a directory"})};
 }
 
 /// A file open for reading, closed at the end.
@@ -34,7 +35,7 @@ class FileDescriptor {
     explicit FileDescriptor(const std::string& path) {
         require_readable(path);
         number_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        if (number_ < 0) throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
+        if (number_ < 0) throw BadInput{concat({path, ": cannot be read: ", std::strerror(errno)})};
     }
     FileDescriptor(const FileDescriptor&) = delete;
     FileDescriptor& operator=(const FileDescriptor&) = delete;

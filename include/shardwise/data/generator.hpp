@@ -14,6 +14,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/keyed_random.hpp"
 #include "shardwise/data/slice.hpp"
@@ -72,8 +73,8 @@ class ClickGenerator {
         const auto& o = options_;
         o.slice.validate();
         if (o.bags.smallest < 0 || o.bags.largest < o.bags.smallest)
-            throw BadInput{"bags of " + std::to_string(o.bags.smallest) + " to " + std::to_string(o.bags.largest) +
-                           " ids: give 0 <= smallest <= largest"};
+            throw BadInput{
+                concat({"bags of ", o.bags.smallest, " to ", o.bags.largest, " ids: give 0 <= smallest <= largest"})};
         if (o.dense_columns < 0 || o.samples < 0 || o.first < 0)
             throw BadInput{"a negative number of dense columns or samples"};
         if (!std::isfinite(o.bias) || !(o.signal >= 0) || !std::isfinite(o.signal))
@@ -171,8 +172,8 @@ class ClickGenerator {
     double form_groups() {
         const auto features = static_cast<std::int64_t>(options_.rows.size());
         if (options_.groups < 0 || 2 * std::int64_t{options_.groups} > features)
-            throw BadInput{std::to_string(options_.groups) + " groups of " + std::to_string(features) +
-                           " features: give at most half as many groups as features, or 0"};
+            throw BadInput{concat({options_.groups, " groups of ", features,
+                                   " features: give at most half as many groups as features, or 0"})};
         std::vector<std::pair<std::uint64_t, std::size_t>> order;
         for (std::size_t f = 0; f != options_.rows.size(); ++f)
             order.emplace_back(KeyedRandom{options_.seed, group_order, f}.bits(), f);

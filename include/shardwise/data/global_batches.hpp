@@ -17,6 +17,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -120,8 +121,8 @@ class GlobalBatches {
             sum += samples > 0 ? samples : 0;
         }
         if (!failed_ && ends != 0 && ends != comm_.size())
-            throw BadInput{"the data of rank " + std::to_string(first_end) +
-                           " has ended, and that of other ranks has not: give all ranks the same files"};
+            throw BadInput{concat({"the data of rank ", first_end,
+                                   " has ended, and that of other ranks has not: give all ranks the same files"})};
         return sum;
     }
     /// True on every rank when some rank could not read the batch; all ranks then call fail().

@@ -15,6 +15,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/file_descriptor.hpp"
 
 /// \file
@@ -34,7 +35,7 @@ class InputFile {
         }
         gzip_ = available_ >= 2 && input_[0] == magic[0] && input_[1] == magic[1];
         if (!gzip_ && path_.ends_with(".gz"))
-            throw BadInput{path_ + ": named .gz, but it does not start with the bytes 1f 8b of a gzip file"};
+            throw BadInput{concat({path_, ": named .gz, but it does not start with the bytes 1f 8b of a gzip file"})};
         if (gzip_) inflater_.start();
     }
     InputFile(const InputFile&) = delete;
@@ -75,7 +76,7 @@ class InputFile {
     };
 
     [[noreturn]] void fail(std::int64_t line, const std::string& reason) const {
-        throw BadInput{path_ + ", line " + std::to_string(line) + ": " + reason};
+        throw BadInput{concat({path_, ", line ", line, ": ", reason})};
     }
 
     std::size_t read_file(void* to, std::size_t size, std::int64_t line) const {

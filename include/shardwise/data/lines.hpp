@@ -13,6 +13,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/input_file.hpp"
 
 /// \file
@@ -112,8 +113,8 @@ class LineReader {
         }
         const std::size_t left = filled_ - position_;
         if (left > longest_line)
-            throw BadInput{file() + ", line " + std::to_string(line_ + 1) + ": a line of more than " +
-                           std::to_string(longest_line) + " bytes: this is no text file"};
+            throw BadInput{concat({file(), ", line ", line_ + 1, ": a line of more than ", longest_line,
+                                   " bytes: this is no text file"})};
         if (left != 0) std::memmove(memory_.data(), memory_.data() + position_, left);
         position_ = 0;
         filled_ = left;

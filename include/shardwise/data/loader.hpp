@@ -19,6 +19,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/batch.hpp"
 
 /// \file
@@ -43,7 +44,7 @@ class PrefetchingLoader {
   public:
     /// Starts reading. \param ahead batches read ahead of the one that the caller has, at least 1 \throws BadInput
     explicit PrefetchingLoader(Source source, int ahead = 4) : source_{std::forward<Source>(source)} {
-        if (ahead < 1) throw BadInput{std::to_string(ahead) + " batches ahead: give at least 1"};
+        if (ahead < 1) throw BadInput{concat({ahead, " batches ahead: give at least 1"})};
         ring_.resize(static_cast<std::size_t>(ahead) + 1);
         thread_ = std::thread{[this] { read(); }};
     }

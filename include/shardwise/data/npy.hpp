@@ -21,6 +21,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/file_descriptor.hpp"
 
 /// \file
@@ -163,7 +164,7 @@ class NpyMatrix {
   private:
     static constexpr std::int64_t longest_header = std::int64_t{1} << 20;
 
-    [[noreturn]] void fail(const std::string& reason) const { throw BadInput{path_ + ": " + reason}; }
+    [[noreturn]] void fail(const std::string& reason) const { throw BadInput{concat({path_, ": ", reason})}; }
     [[nodiscard]] std::int64_t row_bytes() const noexcept { return columns_ * static_cast<std::int64_t>(sizeof(T)); }
 
     // Reads the header and sets data_.

@@ -16,6 +16,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/criteo_line.hpp"
 #include "shardwise/data/criteo_tables.hpp"
@@ -55,7 +56,8 @@ struct NumpyCriteoDay {
             }
         }
         if (kind == kinds.size() || !file.ends_with(".npy"))
-            throw BadInput{file + ": expected a name such as day_0_dense.npy, day_0_sparse.npy or day_0_labels.npy"};
+            throw BadInput{
+                concat({file, ": expected a name such as day_0_dense.npy, day_0_sparse.npy or day_0_labels.npy"})};
         const std::string name = file.substr(0, at);
         const auto day = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
         if (day == names.size()) {
@@ -63,15 +65,16 @@ struct NumpyCriteoDay {
             found.emplace_back();
         }
         if (!found[day][kind].empty())
-            throw BadInput{file + " and " + found[day][kind] + " are files of one kind and day: give one of them"};
+            throw BadInput{
+                concat({file, " and ", found[day][kind], " are files of one kind and day: give one of them"})};
         found[day][kind] = file;
     }
     std::vector<NumpyCriteoDay> days;
     for (std::size_t day = 0; day != names.size(); ++day) {
         for (std::size_t k = 0; k != kinds.size(); ++k)
             if (found[day][k].empty())
-                throw BadInput{names[day] + ": " + names[day] + std::string{kinds[k]} +
-                               ".npy is not among the files: give all three of a day"};
+                throw BadInput{concat(
+                    {names[day], ": ", names[day], kinds[k], ".npy is not among the files: give all three of a day"})};
         days.push_back({.dense = found[day][0], .sparse = found[day][1], .labels = found[day][2]});
     }
     return days;
@@ -103,7 +106,7 @@ class NumpyCriteoReader {
         if (days_.empty()) throw BadInput{"no file to read: give the three of a day at least"};
         for (const NumpyCriteoDay& day : days_)
             ends_.push_back(samples() + Files{day}.labels.rows());
-        if (samples() == 0) throw BadInput{days_.back().labels + ": no samples: every file is empty"};
+        if (samples() == 0) throw BadInput{concat({days_.back().labels, ": no samples: every file is empty"})};
     }
 
     /// The number of samples of all days and ranks.
@@ -142,9 +145,8 @@ class NumpyCriteoReader {
         explicit Files(const NumpyCriteoDay& day)
             : dense{day.dense, criteo_integers}, sparse{day.sparse, criteo_categories}, labels{day.labels, 1} {
             if (dense.rows() != sparse.rows() || dense.rows() != labels.rows())
-                throw BadInput{day.dense + " has " + std::to_string(dense.rows()) + " rows, " + day.sparse + " " +
-                               std::to_string(sparse.rows()) + " and " + day.labels + " " +
-                               std::to_string(labels.rows()) + ": give the three files of one day"};
+                throw BadInput{concat({day.dense, " has ", dense.rows(), " rows, ", day.sparse, " ", sparse.rows(),
+                                       " and ", day.labels, " ", labels.rows(), ": give the three files of one day"})};
         }
         NpyMatrix<float> dense;
         NpyMatrix<std::int32_t> sparse;
@@ -168,9 +170,9 @@ class NumpyCriteoReader {
         if (finite) [[likely]]
             return;
         const auto i = std::find_if_not(to, to + values, [](float x) { return std::isfinite(x); }) - to;
-        throw BadInput{files_->dense.path() + ", row " + std::to_string(row + i / criteo_integers) + " (from 0), " +
-                       criteo_column_name(static_cast<int>(i % criteo_integers) + 2) + ": " + std::to_string(to[i]) +
-                       ", expected a finite number: log(x + 3) needs integers x above -3"};
+        throw BadInput{concat({files_->dense.path(), ", row ", row + i / criteo_integers, " (from 0), ",
+                               criteo_column_name(static_cast<int>(i % criteo_integers) + 2), ": ", to[i],
+                               ", expected a finite number: log(x + 3) needs integers x above -3"})};
     }
 
     // The ids of feature f go to `to + f * stride`.
@@ -194,8 +196,8 @@ class NumpyCriteoReader {
         for (std::int64_t s = 0; s != count; ++s) {
             const std::int32_t label = buffer_[static_cast<std::size_t>(s)];
             if (label != 0 && label != 1) [[unlikely]]
-                throw BadInput{files_->labels.path() + ", row " + std::to_string(row + s) +
-                               " (from 0): " + std::to_string(label) + ", expected a label of 0 or 1"};
+                throw BadInput{concat(
+                    {files_->labels.path(), ", row ", row + s, " (from 0): ", label, ", expected a label of 0 or 1"})};
             to[s] = static_cast<float>(label);
         }
     }

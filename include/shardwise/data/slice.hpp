@@ -8,6 +8,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// How the ranks of a world share one stream of samples.
@@ -26,10 +27,9 @@ struct Slice {
 
     /// \throws BadInput when batch or ranks is not positive or rank is not in [0, ranks)
     void validate() const {
-        if (batch < 1) throw BadInput{"a batch of " + std::to_string(batch) + " samples: give at least 1"};
+        if (batch < 1) throw BadInput{concat({"a batch of ", batch, " samples: give at least 1"})};
         if (ranks < 1 || rank < 0 || rank >= ranks)
-            throw BadInput{"rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-                           " ranks: ranks count from 0"};
+            throw BadInput{concat({"rank ", rank, " of ", ranks, " ranks: ranks count from 0"})};
     }
 
     /// Samples of a whole global batch, all ranks together.

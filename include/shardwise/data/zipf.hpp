@@ -9,6 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Power-law row numbers.
@@ -22,9 +23,9 @@ class Zipf {
   public:
     /// \param rows at least 1 \param exponent above 0, finite \throws BadInput otherwise
     Zipf(std::int64_t rows, double exponent) : rows_{rows}, exponent_{exponent} {
-        if (rows < 1) throw BadInput{"a Zipf distribution over " + std::to_string(rows) + " rows: give at least 1"};
+        if (rows < 1) throw BadInput{concat({"a Zipf distribution over ", rows, " rows: give at least 1"})};
         if (!(exponent > 0) || !std::isfinite(exponent))
-            throw BadInput{"a Zipf exponent of " + std::to_string(exponent) + ": give a finite one above 0"};
+            throw BadInput{concat({"a Zipf exponent of ", exponent, ": give a finite one above 0"})};
         first_ = integral(1.5) - 1;
         last_ = integral(static_cast<double>(rows) + 0.5);
         squeeze_ = 2 - inverse(integral(2.5) - density(2));

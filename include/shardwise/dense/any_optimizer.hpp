@@ -11,6 +11,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/optimizer.hpp"
 
 /// \file
@@ -53,7 +54,7 @@ class AnyDenseOptimizer {
         if (name == "sgd") return Rule{std::in_place_type<DenseSgd>, elements, resource};
         if (name == "adagrad") return Rule{std::in_place_type<DenseAdagrad>, elements, resource};
         if (name == "adam") return Rule{std::in_place_type<DenseAdam>, elements, resource};
-        throw BadInput{"dense optimizer '" + name + "': there is none; give one of sgd, adagrad, adam"};
+        throw BadInput{concat({"dense optimizer '", name, "': there is none; give one of sgd, adagrad, adam"})};
     }
 
     Rule rule_;

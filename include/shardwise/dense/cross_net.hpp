@@ -15,6 +15,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
@@ -181,9 +182,9 @@ class CrossNet {
   private:
     static const CrossNetConfig& checked(const std::string& name, const CrossNetConfig& config) {
         if (config.width < 1 || config.layers < 1 || config.rank < 0)
-            throw BadInput{"cross network '" + name + "' of width " + std::to_string(config.width) + ", " +
-                           std::to_string(config.layers) + " layers and rank " + std::to_string(config.rank) +
-                           ": width and layers are at least 1, the rank at least 1, or 0 for full weights"};
+            throw BadInput{
+                concat({"cross network '", name, "' of width ", config.width, ", ", config.layers, " layers and rank ",
+                        config.rank, ": width and layers are at least 1, the rank at least 1, or 0 for full weights"})};
         return config;
     }
     static void add(MatrixView<const float> terms, MatrixView<float> sums) {

@@ -14,6 +14,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
 #include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/parameter.hpp"
@@ -39,7 +40,7 @@ struct DenseModelConfig {
     /// Checks the shapes. \throws BadInput with a sentence that names the number and the remedy
     void validate() const {
         const auto at_least_one = [](const std::string& what, std::int64_t n) {
-            if (n < 1) throw BadInput{text() + what + " is " + std::to_string(n) + ": it is at least 1"};
+            if (n < 1) throw BadInput{concat({text(), what, " is ", n, ": it is at least 1"})};
         };
         at_least_one("the number of dense features", dense_features);
         at_least_one("the dimension of an embedding", dimension);
@@ -49,10 +50,11 @@ struct DenseModelConfig {
         for (const std::int64_t width : top)
             at_least_one("a width of the top MLP", width);
         if (bottom.empty() || bottom.back() != dimension)
-            throw BadInput{text() + "the bottom MLP ends in " + ending(bottom) + ", and embeddings have dimension " +
-                           std::to_string(dimension) + ": its last width is the dimension of the embeddings"};
+            throw BadInput{
+                concat({text(), "the bottom MLP ends in ", ending(bottom), ", and embeddings have dimension ",
+                        dimension, ": its last width is the dimension of the embeddings"})};
         if (top.empty() || top.back() != 1)
-            throw BadInput{text() + "the top MLP ends in " + ending(top) + ": its last width is 1, the logit"};
+            throw BadInput{concat({text(), "the top MLP ends in ", ending(top), ": its last width is 1, the logit"})};
     }
 
   private:
@@ -195,12 +197,11 @@ class DenseModel {
     }
     static void expect(const char* call, const char* what, std::int64_t given, std::int64_t wanted) {
         if (given != wanted)
-            throw BadInput{std::string{Interaction::model} + ": " + call + " is given " + std::to_string(given) + " " +
-                           what + ", and needs " + std::to_string(wanted)};
+            throw BadInput{
+                concat({Interaction::model, ": ", call, " is given ", given, " ", what, ", and needs ", wanted})};
     }
     void follows(const char* call, Stage stage, const char* before) const {
-        if (stage_ != stage)
-            throw BadInput{std::string{Interaction::model} + ": " + call + " comes right after " + before};
+        if (stage_ != stage) throw BadInput{concat({Interaction::model, ": ", call, " comes right after ", before})};
     }
     MatrixView<float> matrix(Buffer<float>& buffer, std::int64_t columns) const {
         return {buffer.resize(static_cast<std::size_t>(samples_ * columns)).data(), samples_, columns};

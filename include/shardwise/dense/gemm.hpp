@@ -14,6 +14,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Matrix products, by OpenBLAS on the calling thread.
@@ -35,9 +36,9 @@ namespace shardwise::inline SHARDWISE_ABI {
     const std::string_view without_avx[] = {"Prescott", "Core2",     "Penryn", "Dunnington", "Nehalem",
                                             "Atom",     "Northwood", "Katmai", "Generic"};
     if (!__builtin_cpu_supports("avx2") || std::ranges::find(without_avx, core) == std::end(without_avx)) return {};
-    return "OpenBLAS takes this processor for a " + core +
-           " and multiplies several times as slowly as it could: set OPENBLAS_CORETYPE=" +
-           (__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell") + " in the environment";
+    return concat({"OpenBLAS takes this processor for a ", core,
+                   " and multiplies several times as slowly as it could: set OPENBLAS_CORETYPE=",
+                   (__builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell"), " in the environment"});
 #else
     return {};
 #endif

@@ -12,6 +12,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/gemm.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
@@ -46,8 +47,8 @@ class DotInteraction {
     DotInteraction(std::int64_t dimension, std::int64_t features, std::pmr::memory_resource& work)
         : dimension_{dimension}, vectors_{features + 1} {
         if (dimension < 1 || features < 0)
-            throw BadInput{"an interaction of " + std::to_string(features) + " features of dimension " +
-                           std::to_string(dimension) + ": the dimension is at least 1, features at least 0"};
+            throw BadInput{concat({"an interaction of ", features, " features of dimension ", dimension,
+                                   ": the dimension is at least 1, features at least 0"})};
         for (Buffer<float>* buffer : {&vector_buffer_, &vector_gradient_buffer_}) {
             *buffer = Buffer<float>{work, static_cast<std::size_t>(vectors_ * dimension_)};
         }

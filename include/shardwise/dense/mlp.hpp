@@ -17,6 +17,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
@@ -44,8 +45,8 @@ class Mlp {
         std::pmr::memory_resource& work, DensePrecision precision = DensePrecision::single)
         : output_buffer_{work}, gradient_buffers_{Buffer<float>{work}, Buffer<float>{work}} {
         if (widths.size() < 2)
-            throw BadInput{"'" + name + "' has " + std::to_string(widths.size()) +
-                           " widths: give the number of inputs and of the outputs of each layer"};
+            throw BadInput{concat({"'", name, "' has ", widths.size(),
+                                   " widths: give the number of inputs and of the outputs of each layer"})};
         for (std::size_t i = 1; i < widths.size(); ++i) {
             layers_.emplace_back(set, name + "." + std::to_string(i - 1), widths[i - 1], widths[i]);
             widest_ = std::max(widest_, widths[i]);

@@ -14,6 +14,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/wide_products.hpp"
 
 /// \file
@@ -55,11 +56,11 @@ class ParameterSet {
     /// Adds a matrix of (rows, columns). Not collective; allocates no values yet.
     /// \throws BadInput when the set is allocated already, the name is taken, or a size is not positive
     const Parameter& reserve(std::string name, std::int64_t rows, std::int64_t columns) {
-        if (allocated_) throw BadInput{"parameter '" + name + "' comes after the set was allocated: reserve all first"};
+        if (allocated_)
+            throw BadInput{concat({"parameter '", name, "' comes after the set was allocated: reserve all first"})};
         if (rows <= 0 || columns <= 0)
-            throw BadInput{"parameter '" + name + "' is (" + std::to_string(rows) + ", " + std::to_string(columns) +
-                           "): both are at least 1"};
-        if (find(name) != nullptr) throw BadInput{"two parameters are named '" + name + "': names are unique"};
+            throw BadInput{concat({"parameter '", name, "' is (", rows, ", ", columns, "): both are at least 1"})};
+        if (find(name) != nullptr) throw BadInput{concat({"two parameters are named '", name, "': names are unique"})};
         const auto index = static_cast<std::int64_t>(parameters_.size());
         return parameters_.emplace_back(Parameter{
             .name = std::move(name), .index = index, .rows = rows, .columns = columns, .value = {}, .gradient = {}});

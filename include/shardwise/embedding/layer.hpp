@@ -18,8 +18,8 @@
 #include "shardwise/embedding/compose/layer_policies.hpp"
 #include "shardwise/embedding/compose/layer_traits.hpp"
 #include "shardwise/embedding/compose/plans.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/plan/check.hpp"
 
 /// \file
@@ -44,7 +44,8 @@ class EmbeddingLayer final : public LayerBase {
     static constexpr bool pooled =
         std::is_same_v<typename policies::pooling, Sum> || std::is_same_v<typename policies::pooling, Mean>;
     static constexpr bool sequences = std::is_same_v<typename policies::pooling, None>;
-    static_assert(std::is_same_v<FormAfter<Bags, plan>, Outputs>, "the plan of a layer leads from bags to outputs");
+    static_assert(std::is_same_v<FormAfter<steps::Bags, plan>, steps::Outputs>,
+                  "the plan of a layer leads from bags to outputs");
 
     /// Pooled: (samples, sum of the features' dims; with a module, of the towers' results). Sequences: (ids, dim) a
     /// feature. ByTable: both.

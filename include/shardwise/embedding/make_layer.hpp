@@ -14,9 +14,9 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/compose/axes.hpp"
 #include "shardwise/embedding/compose/named_plans.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/embedding/tables/row_rule.hpp"
 #include "shardwise/sharding/shard_map.hpp"
 
@@ -59,7 +59,6 @@ class KnownPolicies {
     template <SparseOptimizer Rule>
     KnownPolicies& add_optimizer(const Rule& rule = {}) {
         check_new("optimizer", Rule::name);
-        check_rule(rule);
         rules_.push_back(make_row_rule(rule));
         return *this;
     }

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/compose/axes.hpp"
+#include "shardwise/embedding/compose/layer_traits.hpp"
 #include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
@@ -36,11 +39,36 @@ SHARDWISE_INLINE std::size_t find_name(const char* axis, const std::string& name
                                        const std::vector<std::string>& names) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    std::string text = std::string{axis} + " '" + name + "': there is no such policy; give one of ";
+    std::string text = concat({axis, " '", name, "': there is no such policy; give one of "});
     for (std::size_t i = 0; i < names.size(); ++i)
         text += (i == 0 ? "" : ", ") + names[i];
     throw BadInput{text};
 }
+/// What `of` says of an axis' value of that name. \throws BadInput where there is none
+template <class Axis, class Of>
+auto value_on(const char* axis, const std::string& name, Of of) {
+    using Values = typename Axis::values;
+    return boost::mp11::mp_with_index<boost::mp11::mp_size<Values>>(
+        find_name(axis, name, names_on<Axis>()),
+        [&](auto i) { return of(boost::mp11::mp_identity<boost::mp11::mp_at_c<Values, decltype(i)::value>>{}); });
+}
+template <class C>
+constexpr LayerFacts::Way way_of() {
+    using Way = LayerFacts::Way;
+    if (std::is_same_v<C, CollectiveOf<Way::two_stage>>) return Way::two_stage;
+    return std::is_same_v<C, CollectiveOf<Way::hierarchical>> ? Way::hierarchical : Way::flat;
+}
+SHARDWISE_INLINE LayerFacts::Way way_named(const std::string& name) {
+    return value_on<CollectiveAxis>("collective", name,
+                                    []<class C>(boost::mp11::mp_identity<C>) { return way_of<C>(); });
+}
+SHARDWISE_INLINE Pools pools_named(const std::string& name) {
+    return value_on<PoolingAxis>("pooling", name, []<class P>(boost::mp11::mp_identity<P>) { return pools_of<P>(); });
+}
+SHARDWISE_INLINE const OrderTraits* order_named(const std::string& name) {
+    return value_on<OrderAxis>("order", name, []<class O>(boost::mp11::mp_identity<O>) { return &order_traits<O>; });
+}
+
 template <class T, class Name>
 std::vector<std::string> names_of(const std::vector<T>& all, Name name) {
     std::vector<std::string> names;
@@ -104,7 +132,7 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
 SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {
     const std::vector<std::string> known = names(axis);
     if (std::find(known.begin(), known.end(), name) != known.end())
-        throw BadInput{std::string{axis} + " '" + name + "' is known already: give your policy a name of its own"};
+        throw BadInput{concat({axis, " '", name, "' is known already: give your policy a name of its own"})};
 }
 
 SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const std::string& name) const {
@@ -114,7 +142,8 @@ SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerN
     const auto& own = rules_[detail::find_name("optimizer", asked.optimizer, names("optimizer"))];
     if (asked.rule == nullptr) return own;
     if (asked.rule->name() != asked.optimizer)
-        throw BadInput{"optimizer '" + asked.optimizer + "' is given the constants of '" + asked.rule->name() + "'"};
+        throw BadInput{
+            concat({"optimizer '", asked.optimizer, "' is given the constants of '", asked.rule->name(), "'"})};
     return asked.rule;
 }
 SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const {
@@ -123,21 +152,21 @@ SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const
 
 SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const {
     LayerFacts f;
-    f.way = static_cast<LayerFacts::Way>(detail::find_name("collective", asked.collective, names("collective")));
+    f.way = detail::way_named(asked.collective);
     f.mixed = asked.shardings.size() > 1;
     f.none_travels = true;
     f.none_crosses = true;
-    const std::size_t pooling = detail::find_name("pooling", asked.pooling, names("pooling"));
+    const Pools pools = detail::pools_named(asked.pooling);
     for (const std::string& name : asked.shardings) {
         const ShardingTraits& one = sharding(name).traits;
         f.any_copies |= !one.in_world;
         f.none_travels &= one.alone;
         f.none_crosses &= !one.in_world;
-        f.sums_parts |= one.in_world && one.splits == Splits::rows && asked.pooling != "none";
+        f.sums_parts |= one.in_world && one.splits == Splits::rows && pools != Pools::none;
     }
     f.module = asked.module != nullptr;
-    f.only_sums = pooling == 0;
-    f.by_sample = asked.order == "sample";
+    f.only_sums = pools == Pools::sum;
+    f.by_sample = detail::order_named(asked.order) == &order_traits<Sample>;
     f.exact_forward = wire(asked.forward_wire).exact;
     return f;
 }
@@ -146,9 +175,8 @@ SHARDWISE_INLINE std::string KnownPolicies::refusal(const LayerNames& asked) con
     if (asked.shardings.empty()) return "a layer has at least one sharding policy";
     for (std::size_t i = 0; i < asked.shardings.size(); ++i)
         if (std::count(asked.shardings.begin(), asked.shardings.end(), asked.shardings[i]) > 1)
-            return "sharding '" + asked.shardings[i] + "' stands twice: name each policy of a mixed layer once";
+            return concat({"sharding '", asked.shardings[i], "' stands twice: name each policy of a mixed layer once"});
     static_cast<void>(rule(asked));
-    static_cast<void>(detail::find_name("order", asked.order, names("order")));
     static_cast<void>(wire(asked.backward_wire));
     const char* sentence = shardwise::refusal(facts(asked));
     return sentence == nullptr ? "" : sentence;
@@ -159,12 +187,11 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     if (!wrong.empty()) throw BadInput{wrong};
     const LayerFacts f = facts(asked);
     LayerTraits traits;
-    traits.pools = static_cast<Pools>(detail::find_name("pooling", asked.pooling, names("pooling")));
+    traits.pools = detail::pools_named(asked.pooling);
     traits.mixed = f.mixed;
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
     traits.rule = rule(asked);
-    const OrderTraits* const orders[] = {&order_traits<Tree>, &order_traits<WideTree>, &order_traits<Sample>};
-    traits.order = orders[detail::find_name("order", asked.order, names("order"))];
+    traits.order = detail::order_named(asked.order);
     traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};
     traits.module = asked.module;
 
@@ -194,10 +221,10 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     const auto together = [](const StepCalls& fork, const StepCalls& merge, const std::vector<Line>& inside) {
         return LineEntry{.step = &fork, .merge = &merge, .plans = inside};
     };
-    const LineEntry plan = together(detail::step_calls_of<EmbeddingDomain, ForkTables>,
-                                    detail::step_calls_of<EmbeddingDomain, MergeTables>, plans);
-    const LineEntry adjoint = together(detail::step_calls_of<EmbeddingDomain, CutTables>,
-                                       detail::step_calls_of<EmbeddingDomain, EndTables>, adjoints);
+    const LineEntry plan = together(detail::step_calls_of<steps::EmbeddingDomain, steps::ForkTables>,
+                                    detail::step_calls_of<steps::EmbeddingDomain, steps::MergeTables>, plans);
+    const LineEntry adjoint = together(detail::step_calls_of<steps::EmbeddingDomain, steps::CutTables>,
+                                       detail::step_calls_of<steps::EmbeddingDomain, steps::EndTables>, adjoints);
     traits.program = make_program({&plan, 1}, {&adjoint, 1}, names_of_steps);
     return traits;
 }

@@ -9,6 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// What metrics of binary labels require of their input.
@@ -18,13 +19,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// Checks that there is a label for every prediction and that each is 0 or 1. \throws BadInput naming sample and value
 inline void require_binary_labels(std::size_t predictions, std::span<const float> labels) {
     if (predictions != labels.size())
-        throw BadInput{std::to_string(predictions) + " predictions with " + std::to_string(labels.size()) +
-                       " labels: give one label a prediction"};
+        throw BadInput{
+            concat({predictions, " predictions with ", labels.size(), " labels: give one label a prediction"})};
     for (std::size_t i = 0; i != labels.size(); ++i) {
         if (labels[i] == 0.0F || labels[i] == 1.0F) continue;
         char text[32];
         std::snprintf(text, sizeof text, "%.9g", static_cast<double>(labels[i]));
-        throw BadInput{"sample " + std::to_string(i) + ": a label of " + text + ", expected 0 or 1"};
+        throw BadInput{concat({"sample ", i, ": a label of ", text, ", expected 0 or 1"})};
     }
 }
 

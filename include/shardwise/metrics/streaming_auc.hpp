@@ -13,6 +13,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/metrics/labels.hpp"
 
 /// \file
@@ -28,7 +29,7 @@ class StreamingAuc {
   public:
     /// \param bins at least 1 \throws BadInput otherwise
     explicit StreamingAuc(std::int64_t bins = 1 << 16) {
-        if (bins < 1) throw BadInput{"an AUC of " + std::to_string(bins) + " bins: give at least 1"};
+        if (bins < 1) throw BadInput{concat({"an AUC of ", bins, " bins: give at least 1"})};
         counts_.resize(2 * static_cast<std::size_t>(bins) + 1);
     }
 
@@ -38,8 +39,8 @@ class StreamingAuc {
         require_binary_labels(probabilities.size(), labels);
         for (std::size_t i = 0; i != labels.size(); ++i)
             if (probabilities[i] < 0 || probabilities[i] > 1)
-                throw BadInput{"sample " + std::to_string(i) + ": a prediction of " + std::to_string(probabilities[i]) +
-                               ", expected a probability from 0 to 1"};
+                throw BadInput{concat(
+                    {"sample ", i, ": a prediction of ", probabilities[i], ", expected a probability from 0 to 1"})};
         for (std::size_t i = 0; i != labels.size(); ++i)
             add_sample(static_cast<double>(probabilities[i]), labels[i]);
     }
@@ -57,8 +58,8 @@ class StreamingAuc {
     /// Adds another's counts(), or a sum of these. \throws BadInput when they are of another number of bins
     void merge(std::span<const std::int64_t> counts) {
         if (counts.size() != counts_.size())
-            throw BadInput{"counts of " + std::to_string(counts.size()) + " numbers, expected " +
-                           std::to_string(counts_.size()) + ": merge an AUC of as many bins"};
+            throw BadInput{concat({"counts of ", counts.size(), " numbers, expected ", counts_.size(),
+                                   ": merge an AUC of as many bins"})};
         for (std::size_t i = 0; i != counts.size(); ++i)
             counts_[i] += counts[i];
     }

@@ -9,6 +9,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Learning rates that change with the step.
@@ -53,7 +54,7 @@ struct LearningRate {
     /// \throws BadInput for numbers that make no schedule, naming the field and its value
     void check() const {
         const auto require = [](const char* field, auto value, bool is) {
-            if (!is) throw BadInput{std::string{"learning rate: "} + field + " is " + std::to_string(value)};
+            if (!is) throw BadInput{concat({"learning rate: ", field, " is ", value})};
         };
         require("base", base, std::isfinite(base) && base >= 0.0F);
         require("end", end, std::isfinite(end) && end >= 0.0F);

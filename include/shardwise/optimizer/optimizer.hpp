@@ -12,6 +12,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// What a sparse optimizer is: one struct, free of storage, for host and device.
@@ -55,6 +56,7 @@ concept SparseOptimizer = requires(const O& rule, const UpdateStep& step, float*
     { O::element_slots } -> std::convertible_to<int>;
     { O::needs_row_norm } -> std::convertible_to<bool>;
     { rule.row(step, state, norm, dim) } -> std::same_as<typename O::Row>;
+    requires std::default_initializable<typename O::Row> && std::movable<typename O::Row> && std::copy_constructible<O>;
     requires detail::takes_slots<O>(std::make_index_sequence<static_cast<std::size_t>(O::element_slots)>{});
 };
 
@@ -71,7 +73,7 @@ inline void require_constant(const std::string& rule, const char* field, double 
     if (fits) return;
     char number[32];
     std::snprintf(number, sizeof number, "%g", value);
-    throw BadInput{"optimizer '" + rule + "': " + field + " is " + number + ": give " + allowed};
+    throw BadInput{concat({"optimizer '", rule, "': ", field, " is ", number, ": give ", allowed})};
 }
 /// Of what rules add to a root, or start a sum with. As PyTorch, it may be 0. \throws BadInput
 inline void require_not_negative(const std::string& rule, const char* field, double value) {

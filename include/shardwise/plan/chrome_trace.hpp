@@ -16,6 +16,7 @@
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/plan/trace.hpp"
 
 /// \file
@@ -34,8 +35,8 @@ namespace shardwise::inline SHARDWISE_ABI {
     const auto name = [&](const char* what, const std::string& text) {
         return Json{{"name", what}, {"ph", "M"}, {"pid", host}, {"tid", rank}, {"args", {{"name", text}}}}.dump();
     };
-    std::string text = name("process_name", "host " + std::to_string(host)) + ",\n" +
-                       name("thread_name", "rank " + std::to_string(rank));
+    std::string text = concat({name("process_name", "host " + std::to_string(host)), ",\n",
+                               name("thread_name", "rank " + std::to_string(rank))});
     std::map<std::uint32_t, std::size_t> rounds;  // (flight): how many it has had
     for (const Span& span : spans) {
         Json args{{"flight", span.flight}};

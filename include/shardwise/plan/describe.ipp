@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "shardwise/core/text.hpp"
 #include "shardwise/plan/describe.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -12,17 +13,15 @@ namespace detail {
 
 SHARDWISE_INLINE std::string describe_traffic(const TrafficMatrix& matrix) {
     const Traffic sum = matrix.total();
-    const auto tier = [](const TierTraffic& t) {
-        return std::to_string(t.payload) + " + " + std::to_string(t.control);
-    };
-    return "host " + tier(sum.host) + " B, cross_host " + tier(sum.cross_host) + " B";
+    const auto tier = [](const TierTraffic& t) { return concat({t.payload, " + ", t.control}); };
+    return concat({"host ", tier(sum.host), " B, cross_host ", tier(sum.cross_host), " B"});
 }
 
 SHARDWISE_INLINE std::string branch_prefix(const Instruction& step, const std::vector<std::string>& branches) {
     std::string text;
     for (std::size_t depth = 0; depth < step.branch.size(); ++depth) {
         const std::size_t index = step.branch[depth];
-        text += "[" + (depth == 0 && index < branches.size() ? branches[index] : std::to_string(index)) + "] ";
+        text += concat({"[", (depth == 0 && index < branches.size() ? branches[index] : std::to_string(index)), "] "});
     }
     return text;
 }
@@ -37,20 +36,20 @@ SHARDWISE_INLINE std::string describe(const Program& program, const std::vector<
         if (s == program.forward) text += "backward (derived)\n";
         const Segment& segment = program.segments[s];
         if (segment.local.empty() && segment.posts.empty()) continue;
-        text += "  segment " + std::to_string(s) + "\n";
+        text += concat({"  segment ", s, "\n"});
         for (const Instruction& step : segment.local)
-            text += "    " + detail::branch_prefix(step, branches) + step.name + "\n";
+            text += concat({"    ", detail::branch_prefix(step, branches), step.name, "\n"});
         const SegmentCost* cost = nullptr;
         if (next_cost < costs.size() && costs[next_cost].segment == s) cost = &costs[next_cost++];
         for (std::size_t i = 0; i < segment.posts.size(); ++i) {
-            text += "    " + detail::branch_prefix(segment.posts[i], branches) + segment.posts[i].name;
+            text += concat({"    ", detail::branch_prefix(segment.posts[i], branches), segment.posts[i].name});
             if (cost != nullptr) text += "  ->  " + detail::describe_traffic(cost->steps[i]);
             text += "\n";
         }
         if (cost != nullptr) {
             const Traffic sum = cost->traffic.total();
-            text += "    = one round: " + detail::describe_traffic(cost->traffic) + ", " +
-                    std::to_string(sum.host.messages + sum.cross_host.messages) + " messages\n";
+            text += concat({"    = one round: ", detail::describe_traffic(cost->traffic), ", ",
+                            sum.host.messages + sum.cross_host.messages, " messages\n"});
         }
     }
     return text;
@@ -80,7 +79,7 @@ SHARDWISE_INLINE std::string describe_mermaid(const Program& program, const std:
     const auto node = [](std::size_t s) { return "s" + std::to_string(s); };
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
         const Segment& segment = program.segments[s];
-        text += "    " + node(s) + "[\"" + (s < program.forward ? "forward " : "backward ") + std::to_string(s);
+        text += concat({"    ", node(s), "[\"", (s < program.forward ? "forward " : "backward "), s});
         for (const Instruction& step : segment.local)
             text += "<br/>" + detail::escape_label(detail::branch_prefix(step, branches) + step.name);
         text += "\"]\n";
@@ -90,7 +89,7 @@ SHARDWISE_INLINE std::string describe_mermaid(const Program& program, const std:
             if (!posts.empty()) posts += ", ";
             posts += detail::escape_label(detail::branch_prefix(step, branches) + step.name);
         }
-        text += "    " + node(s) + " -->" + (posts.empty() ? "" : "|\"" + posts + "\"|") + " " + node(s + 1) + "\n";
+        text += concat({"    ", node(s), " -->", (posts.empty() ? "" : "|\"" + posts + "\"|"), " ", node(s + 1), "\n"});
     }
     return text;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "shardwise/core/text.hpp"
 #include "shardwise/plan/flight.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -137,8 +138,8 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
             from.skip_padding();
         }
         if (!from.complete())
-            throw Mismatch{at(s) + ": the message from rank " + std::to_string(message.from) + " of " +
-                           std::to_string(message.into->size()) + " bytes does not have the parts that it announces"};
+            throw Mismatch{concat({at(s), ": the message from rank ", message.from, " of ", message.into->size(),
+                                   " bytes does not have the parts that it announces"})};
     }
     for (const Part& part : exchanges_)
         part.exchange->end();
@@ -149,14 +150,14 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
     const auto envelope = reader.get<Envelope>();
     if (reader.overrun() || envelope.flight != number_ || envelope.segment != s ||
         envelope.bytes != message.into->size())
-        throw Mismatch{at(s) + ", segment " + std::to_string(s) + ": the " + std::to_string(message.into->size()) +
-                       " bytes that rank " + std::to_string(message.from) + " sent say that they are " +
-                       std::to_string(envelope.bytes) + " bytes of flight " + std::to_string(envelope.flight) +
-                       ", segment " + std::to_string(envelope.segment) +
-                       ": all ranks start, look up and learn from the same batches in one order"};
+        throw Mismatch{
+            concat({at(s), ", segment ", s, ": the ", message.into->size(), " bytes that rank ", message.from,
+                    " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
+                    envelope.segment, ": all ranks start, look up and learn from the same batches in one order"})};
     if (envelope.digest != digest_)
-        throw Mismatch{at(s) + ": rank " + std::to_string(message.from) +
-                       " runs another layer: give every rank the same policies, tables, options and number of steps"};
+        throw Mismatch{
+            concat({at(s), ": rank ", message.from,
+                    " runs another layer: give every rank the same policies, tables, options and number of steps"})};
     travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
 }
 
@@ -164,7 +165,7 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
 /// are agreed on before anything changes.
 SHARDWISE_INLINE void Flight::throw_alone() {
     if (env_.error.word() == 0) return;
-    throw BadInput{env_.error.text() + " (noted where no later exchange of the plan tells all ranks)"};
+    throw BadInput{concat({env_.error.text(), " (noted where no later exchange of the plan tells all ranks)"})};
 }
 
 /// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
@@ -195,7 +196,7 @@ SHARDWISE_INLINE void Flight::throw_agreed() {
             ++more;
         }
     }
-    if (more != 0) text += " (and " + std::to_string(more) + " more ranks found something wrong)";
+    if (more != 0) text += concat({" (and ", more, " more ranks found something wrong)"});
     throw BadInput{text};
 }
 
@@ -204,7 +205,7 @@ SHARDWISE_INLINE Label Flight::label(std::size_t s) const {
     return {.step = first.name.c_str(), .flight = number_, .where = where_};
 }
 SHARDWISE_INLINE std::string Flight::at(std::size_t s) const {
-    return "rank " + std::to_string(env_.rank) + ", " + describe_with_place(label(s));
+    return concat({"rank ", env_.rank, ", ", describe_with_place(label(s))});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

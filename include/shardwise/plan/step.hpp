@@ -102,12 +102,6 @@ struct StepCode {
     void (*memory)(const CostEnv&, const void* cost, int rank, MemoryTally&);  ///< null: it keeps no buffers
 };
 
-/// The body of `Family` in `Domain`. Of a step that is its own family, made from its members wherever it is used.
-/// A library's families declare theirs (`template <> const StepCode& step_code<Domain, Family>();`), so that it is
-/// compiled where its definition is, and nowhere else.
-template <class Domain, class Family>
-const StepCode& step_code();
-
 /// The tape of one step, its type forgotten; the address of this object says whose it is.
 struct TapeKind {
     const StepCode& (*code)();
@@ -156,14 +150,6 @@ concept HasView = requires {
     typename S::View;
 };
 
-template <class S>
-struct FamilyOf {
-    using type = S;
-};
-template <HasFamily S>
-struct FamilyOf<S> {
-    using type = typename S::Family;
-};
 template <class S>
 struct SeenBy {
     using type = boost::mp11::mp_list<>;
@@ -231,8 +217,18 @@ struct CodeFrom {
     static constexpr StepCode value = make();
 };
 
+/// Of a step that names no family, its own members; else what stands beside the family.
 template <class Domain, class S>
-inline constexpr TapeKind tape_kind{&step_code<Domain, typename FamilyOf<S>::type>};
+const StepCode& code_of() {
+    if constexpr (HasFamily<S>) {
+        return step_code(Domain{}, typename S::Family{});
+    } else {
+        return CodeFrom<Domain, S>::value;
+    }
+}
+
+template <class Domain, class S>
+inline constexpr TapeKind tape_kind{&code_of<Domain, S>};
 
 template <class Domain, class Uses>
 struct TapesOf;
@@ -260,10 +256,10 @@ constexpr StepCalls step_calls() {
                     .exchanges = IsExchange<S>,
                     .group = nullptr,
                     .under = nullptr,
-                    .code = &step_code<Domain, typename FamilyOf<S>::type>};
-    if constexpr (IsExchange<S>) calls.group = &S::Crosses::of;
-    if constexpr (NamesGroup<S>) calls.group = &S::In::of;
-    if constexpr (NamesUnder<S>) calls.under = &S::Under::of;
+                    .code = &code_of<Domain, S>};
+    if constexpr (IsExchange<S>) calls.group = [](const Topology& t) { return S::Crosses::of(t); };
+    if constexpr (NamesGroup<S>) calls.group = [](const Topology& t) { return S::In::of(t); };
+    if constexpr (NamesUnder<S>) calls.under = [](const Topology& t) { return S::Under::of(t); };
     return calls;
 }
 template <class Domain, class S>
@@ -271,9 +267,12 @@ inline constexpr StepCalls step_calls_of = step_calls<Domain, S>();
 
 }  // namespace detail
 
-template <class Domain, class Family>
-const StepCode& step_code() {
-    return detail::CodeFrom<Domain, Family>::value;
+/// The code of `Body` in `Domain`. A library's family declares `const StepCode& step_code(Domain, Family)` in its own
+/// namespace and returns this, so that a body is compiled where that definition is, and nowhere else. Of a step that
+/// names no family, its own members are the body.
+template <class Domain, class Body>
+const StepCode& code_from() {
+    return detail::CodeFrom<Domain, Body>::value;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/topology/groups.hpp"
 
@@ -21,12 +22,11 @@ namespace detail {
 /// \throws BadInput for a table that makes no sense
 SHARDWISE_INLINE void check_table(const TableConfig& table) {
     if (table.rows < 1)
-        throw BadInput{"table '" + table.name + "' has " + std::to_string(table.rows) + " rows: give it at least one"};
+        throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
     if (table.dim < 1)
-        throw BadInput{"table '" + table.name + "' has dimension " + std::to_string(table.dim) +
-                       ": give it at least 1"};
+        throw BadInput{concat({"table '", table.name, "' has dimension ", table.dim, ": give it at least 1"})};
     if (!(table.load > 0) || !std::isfinite(table.load))
-        throw BadInput{"table '" + table.name + "' has load " + std::to_string(table.load) + ": give a number above 0"};
+        throw BadInput{concat({"table '", table.name, "' has load ", table.load, ": give a number above 0"})};
 }
 
 /// One table, given its map, on ranks [first_rank, first_rank + ranks) of the home. \throws BadInput as place_tables
@@ -56,26 +56,27 @@ class TablePlacer {
     }
 
   private:
-    [[nodiscard]] std::string where() const { return "sharding '" + policy_.name + "', table '" + table_.name + "': "; }
+    [[nodiscard]] std::string where() const {
+        return concat({"sharding '", policy_.name, "', table '", table_.name, "': "});
+    }
     void check_shard(const TablePlacement& table, int s, const ShardPlacement& shard, int inside, int first) const {
         const std::string number = std::to_string(s);
         if (shard.rows > std::numeric_limits<LocalRow>::max())
-            throw BadInput{"table '" + table_.name + "': shard " + number + " has " + std::to_string(shard.rows) +
-                           " rows, and a shard holds at most 4294967295: split it by row over more ranks"};
+            throw BadInput{concat({"table '", table_.name, "': shard ", number, " has ", shard.rows,
+                                   " rows, and a shard holds at most 4294967295: split it by row over more ranks"})};
         if (inside < 0 || inside >= ranks_)
-            throw BadInput{where() + "shard " + number + " is on rank " + std::to_string(inside) + " of " +
-                           std::to_string(ranks_)};
+            throw BadInput{concat({where(), "shard ", number, " is on rank ", inside, " of ", ranks_})};
         const bool by_rows = policy_.splits == Splits::rows;
         for (const ShardPlacement& other : table.shards)
             if (by_rows ? other.owner >= shard.owner : other.owner == shard.owner)
-                throw BadInput{where() + "shard " + number + " is on rank " + std::to_string(shard.owner) +
-                               (by_rows ? ": number the shards of rows in the order of their owners, one a rank at most"
-                                        : ", which has a shard of this table already: give it one at most")};
+                throw BadInput{
+                    concat({where(), "shard ", number, " is on rank ", shard.owner,
+                            (by_rows ? ": number the shards of rows in the order of their owners, one a rank at most"
+                                     : ", which has a shard of this table already: give it one at most")})};
         if (shard.rows < 0 || shard.columns.count < 0 || shard.columns.first != first)
-            throw BadInput{where() + "shard " + number + " has " + std::to_string(shard.rows) + " rows and columns [" +
-                           std::to_string(shard.columns.first) + ", " + std::to_string(shard.columns.first) + " + " +
-                           std::to_string(shard.columns.count) + "): its first column is " + std::to_string(first) +
-                           ", and neither number is negative"};
+            throw BadInput{concat({where(), "shard ", number, " has ", shard.rows, " rows and columns [",
+                                   shard.columns.first, ", ", shard.columns.first, " + ", shard.columns.count,
+                                   "): its first column is ", first, ", and neither number is negative"})};
     }
     void check_whole(const TablePlacement& table) const {
         std::int64_t rows = 0;
@@ -89,9 +90,8 @@ class TablePlacer {
                           columns == std::int64_t{table_.dim} * (policy_.splits == Splits::columns ? 1 : shards) &&
                           (policy_.splits != Splits::nothing || shards == 1);
         if (!fits)
-            throw BadInput{where() + "its " + std::to_string(shards) + " shards have " + std::to_string(rows) +
-                           " rows and " + std::to_string(columns) + " columns together, which is not the table of " +
-                           std::to_string(table_.rows) + " x " + std::to_string(table_.dim)};
+            throw BadInput{concat({where(), "its ", shards, " shards have ", rows, " rows and ", columns,
+                                   " columns together, which is not the table of ", table_.rows, " x ", table_.dim})};
     }
 
     const ShardingTraits& policy_;
@@ -118,8 +118,8 @@ SHARDWISE_INLINE std::vector<std::shared_ptr<const ShardMap>> map_tables(const S
         }
         const auto some = policy.map(where, together);
         if (some.size() != numbers.size())
-            throw BadInput{"sharding '" + policy.name + "': its maps are of " + std::to_string(some.size()) +
-                           " tables, and it was given " + std::to_string(numbers.size())};
+            throw BadInput{concat({"sharding '", policy.name, "': its maps are of ", some.size(),
+                                   " tables, and it was given ", numbers.size()})};
         for (std::size_t i = 0; i < numbers.size(); ++i)
             maps[numbers[i]] = some[i];
     }

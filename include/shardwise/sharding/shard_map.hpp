@@ -106,24 +106,25 @@ template <ShardingPolicy S>
 [[nodiscard]] ShardingTraits sharding_traits() {
     return {.name = S::name,
             .splits = S::splits,
-            .home = &HomeOf<S>::of,
+            .home = [](const Topology& topology) { return HomeOf<S>::of(topology); },
             .in_world = std::is_same_v<HomeOf<S>, World>,
             .alone = std::is_same_v<HomeOf<S>, Self>,
             .together = MapsTogether<S>,
-            .map = [](const Topology& topology, std::span<const TableLoad> tables) {
-                std::vector<std::shared_ptr<const ShardMap>> all;
-                if constexpr (MapsTogether<S>) {
-                    for (auto& map : S::map(topology, tables))
-                        all.push_back(std::make_shared<detail::ShardMapOf<typename S::mapping>>(std::move(map)));
-                } else {
-                    for (TableLoad table : tables) {
-                        table.shape.shards = S::shards(topology, table.shape.dim);
-                        all.push_back(std::make_shared<detail::ShardMapOf<detail::MappingByShape<S>>>(
-                            detail::MappingByShape<S>{topology, table.shape}));
+            .map =
+                [](const Topology& topology, std::span<const TableLoad> tables) {
+                    std::vector<std::shared_ptr<const ShardMap>> all;
+                    if constexpr (MapsTogether<S>) {
+                        for (auto& map : S::map(topology, tables))
+                            all.push_back(std::make_shared<detail::ShardMapOf<typename S::mapping>>(std::move(map)));
+                    } else {
+                        for (TableLoad table : tables) {
+                            table.shape.shards = S::shards(topology, table.shape.dim);
+                            all.push_back(std::make_shared<detail::ShardMapOf<detail::MappingByShape<S>>>(
+                                detail::MappingByShape<S>{topology, table.shape}));
+                        }
                     }
-                }
-                return all;
-            }};
+                    return all;
+                }};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -10,6 +10,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -21,14 +22,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The names of the features of each tower; a tower may have none. All features of a table are in one tower.
 using Towers = std::vector<std::vector<std::string>>;
 
-/// The t-th table, with its features, in tower t % count: the assignment that knows nothing of the features. In a Mixed
-/// layer the tables of each policy are dealt by themselves. \throws BadInput when count is not positive
-[[nodiscard]] inline Towers deal_tables(const std::vector<TableConfig>& tables, int count) {
-    if (count < 1) throw BadInput{std::to_string(count) + " towers: give at least one"};
+/// The t-th table, with its features, in tower t % count: the assignment that knows nothing of the features.
+/// \param mixed  the tables of each sharding policy are dealt by themselves, as in a Mixed layer
+/// \throws BadInput when count is not positive
+[[nodiscard]] inline Towers deal_tables(const std::vector<TableConfig>& tables, int count, bool mixed = true) {
+    if (count < 1) throw BadInput{concat({count, " towers: give at least one"})};
     Towers towers(static_cast<std::size_t>(count));
     std::map<std::string, std::size_t> dealt;  // (policy)
     for (const TableConfig& table : tables) {
-        auto& tower = towers[dealt[table.sharding]++ % towers.size()];
+        auto& tower = towers[dealt[mixed ? table.sharding : std::string{}]++ % towers.size()];
         for (const std::string& feature : features_of(table))
             tower.push_back(feature);
     }
@@ -37,10 +39,10 @@ using Towers = std::vector<std::vector<std::string>>;
 
 /// The topology with `count` towers. \throws BadInput when count is not positive, or does not divide the hosts
 [[nodiscard]] inline Topology with_towers(Topology topology, int count) {
-    if (count < 1) throw BadInput{std::to_string(count) + " towers: give at least one"};
+    if (count < 1) throw BadInput{concat({count, " towers: give at least one"})};
     if (topology.hosts % count != 0)
-        throw BadInput{std::to_string(count) + " towers do not divide " + std::to_string(topology.hosts) +
-                       " hosts: each tower has equally many hosts"};
+        throw BadInput{
+            concat({count, " towers do not divide ", topology.hosts, " hosts: each tower has equally many hosts"})};
     topology.hosts_per_tower = topology.hosts / count;
     return topology;
 }
@@ -59,26 +61,26 @@ using Towers = std::vector<std::vector<std::string>>;
             for (const std::string& name : towers[t]) {
                 if (name != feature) continue;
                 if (found >= 0)
-                    throw BadInput{"feature '" + feature + "' is in tower " + std::to_string(found) +
-                                   " and again in tower " + std::to_string(t) + ": name it once"};
+                    throw BadInput{concat(
+                        {"feature '", feature, "' is in tower ", found, " and again in tower ", t, ": name it once"})};
                 found = static_cast<int>(t);
             }
-        if (found < 0) throw BadInput{"feature '" + feature + "' is in no tower: name every feature once"};
+        if (found < 0) throw BadInput{concat({"feature '", feature, "' is in no tower: name every feature once"})};
         return found;
     };
     for (std::size_t t = 0; t < towers.size(); ++t)
         for (const std::string& name : towers[t])
             if (std::find(known.begin(), known.end(), name) == known.end())
-                throw BadInput{"tower " + std::to_string(t) + " names feature '" + name + "', which no table has"};
+                throw BadInput{concat({"tower ", t, " names feature '", name, "', which no table has"})};
     std::vector<int> numbers;
     for (const TableConfig& table : tables) {
         const std::vector<std::string> features = features_of(table);
         const int tower = tower_of(features.front());
         for (const std::string& feature : features)
             if (tower_of(feature) != tower)
-                throw BadInput{"features '" + features.front() + "' and '" + feature + "' look up in table '" +
-                               table.name + "' and are in towers " + std::to_string(tower) + " and " +
-                               std::to_string(tower_of(feature)) + ": put the features of a table into one tower"};
+                throw BadInput{concat({"features '", features.front(), "' and '", feature, "' look up in table '",
+                                       table.name, "' and are in towers ", tower, " and ", tower_of(feature),
+                                       ": put the features of a table into one tower"})};
         numbers.push_back(tower);
     }
     return numbers;

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/members.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -55,7 +56,7 @@ struct OneTower {
 template <int M>
 struct Slices {
     static_assert(M >= 1, "the world is cut into at least one slice");
-    static std::string name() { return "Slices<" + std::to_string(M) + ">"; }
+    static std::string name() { return concat({"Slices<", M, ">"}); }
     static constexpr Members of(const Topology& t) noexcept { return {.size = t.ranks() / M, .stride = 1}; }
 };
 
@@ -98,7 +99,7 @@ using Replicas = PeersOf<Slices<M>>;
 /// my tower.
 template <class G, class H>
 struct Within {
-    static std::string name() { return "Within<" + G::name() + ", " + H::name() + ">"; }
+    static std::string name() { return concat({"Within<", G::name(), ", ", H::name(), ">"}); }
     static constexpr bool consecutive = detail::is_consecutive<G> && detail::is_consecutive<H>;
     static constexpr Members of(const Topology& t) noexcept {
         const Members outer = H::of(t);

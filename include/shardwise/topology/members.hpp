@@ -36,11 +36,14 @@ struct Members {
     friend constexpr bool operator==(const Members&, const Members&) = default;
 };
 
-/// The members of a group as a topology of their own, renumbered by their index: which of them share a host.
+/// The members of a group as a topology of their own, renumbered by their index: which of them share a host, and a
+/// tower where the group is made of whole ones.
 [[nodiscard]] constexpr Topology inside(const Topology& t, const Members& group) noexcept {
     if (group.size == t.ranks()) return t;
     const int on_a_host = std::clamp(t.ranks_per_host / group.stride, 1, group.size);
-    return {.hosts = group.size / on_a_host, .ranks_per_host = on_a_host};
+    const int hosts = group.size / on_a_host;
+    const bool of_whole_towers = group.stride == 1 && hosts % t.hosts_per_tower == 0;
+    return {.hosts = hosts, .ranks_per_host = on_a_host, .hosts_per_tower = of_whole_towers ? t.hosts_per_tower : 1};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

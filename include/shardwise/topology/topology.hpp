@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Where ranks live: hosts of equally many ranks, numbered host by host.
@@ -37,24 +39,26 @@ struct Topology {
 
     /// `ranks` ranks on `hosts` hosts. \throws BadInput when either is not positive or hosts do not divide ranks
     [[nodiscard]] static Topology of(int ranks, int hosts) {
-        if (ranks < 1) throw BadInput{std::to_string(ranks) + " ranks: at least one is needed"};
-        if (hosts < 1) throw BadInput{std::to_string(hosts) + " hosts: at least one is needed"};
+        if (ranks < 1) throw BadInput{concat({ranks, " ranks: at least one is needed"})};
+        if (hosts < 1) throw BadInput{concat({hosts, " hosts: at least one is needed"})};
         if (hosts > ranks)
-            throw BadInput{std::to_string(hosts) + " hosts for " + std::to_string(ranks) +
-                           " ranks: give at most as many hosts as ranks"};
+            throw BadInput{concat({hosts, " hosts for ", ranks, " ranks: give at most as many hosts as ranks"})};
         if (ranks % hosts != 0)
-            throw BadInput{std::to_string(hosts) + " hosts do not divide " + std::to_string(ranks) +
-                           " ranks: every host has equally many ranks"};
+            throw BadInput{
+                concat({hosts, " hosts do not divide ", ranks, " ranks: every host has equally many ranks"})};
         return {.hosts = hosts, .ranks_per_host = ranks / hosts};
     }
     /// The topology itself. \throws BadInput when a number of it is not positive, or towers do not divide the hosts
     [[nodiscard]] static Topology checked(const Topology& topology) {
         if (topology.hosts < 1 || topology.ranks_per_host < 1)
-            throw BadInput{std::to_string(topology.hosts) + " hosts of " + std::to_string(topology.ranks_per_host) +
-                           " ranks: at least one of each is needed"};
+            throw BadInput{concat(
+                {topology.hosts, " hosts of ", topology.ranks_per_host, " ranks: at least one of each is needed"})};
+        if (topology.hosts > std::numeric_limits<int>::max() / topology.ranks_per_host)
+            throw BadInput{
+                concat({topology.hosts, " hosts of ", topology.ranks_per_host, " ranks: 2147483647 ranks at most"})};
         if (topology.hosts_per_tower < 1 || topology.hosts % topology.hosts_per_tower != 0)
-            throw BadInput{"towers of " + std::to_string(topology.hosts_per_tower) + " hosts, of " +
-                           std::to_string(topology.hosts) + ": give a number that divides the hosts"};
+            throw BadInput{concat({"towers of ", topology.hosts_per_tower, " hosts, of ", topology.hosts,
+                                   ": give a number that divides the hosts"})};
         return topology;
     }
 };

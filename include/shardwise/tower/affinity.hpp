@@ -12,6 +12,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// How much features have to do with each other (Disaggregated Multi-Tower, section 3.3).
@@ -41,8 +42,8 @@ class AffinityMeter {
     /// \throws BadInput when either is not positive
     AffinityMeter(std::int64_t features, std::int64_t dimension) : features_{features}, dimension_{dimension} {
         if (features < 1 || dimension < 1)
-            throw BadInput{"affinity of " + std::to_string(features) + " features of dimension " +
-                           std::to_string(dimension) + ": both are at least 1"};
+            throw BadInput{
+                concat({"affinity of ", features, " features of dimension ", dimension, ": both are at least 1"})};
         sums_.assign(static_cast<std::size_t>(features * features) + 1, 0.0);
     }
 
@@ -50,9 +51,8 @@ class AffinityMeter {
     /// \throws BadInput when the number of columns is another one, or an element is no finite number
     void add(MatrixView<const float> vectors) {
         if (vectors.columns() != features_ * dimension_)
-            throw BadInput{"affinity of " + std::to_string(features_) + " features of dimension " +
-                           std::to_string(dimension_) + ": add is given " + std::to_string(vectors.columns()) +
-                           " columns"};
+            throw BadInput{concat({"affinity of ", features_, " features of dimension ", dimension_, ": add is given ",
+                                   vectors.columns(), " columns"})};
         std::vector<double> scaled(static_cast<std::size_t>(features_ * dimension_));
         for (std::int64_t sample = 0; sample < vectors.rows(); ++sample) {
             for (std::int64_t f = 0; f < features_; ++f) {
@@ -62,8 +62,8 @@ class AffinityMeter {
                 for (std::int64_t d = 0; d < dimension_; ++d)
                     square += static_cast<double>(from[d]) * from[d];
                 if (!std::isfinite(square))
-                    throw BadInput{"affinity: sample " + std::to_string(sample) + ", feature " + std::to_string(f) +
-                                   " has an element that is no finite number: the model has diverged"};
+                    throw BadInput{concat({"affinity: sample ", sample, ", feature ", f,
+                                           " has an element that is no finite number: the model has diverged"})};
                 const double scale = square > 0.0 ? 1.0 / std::sqrt(square) : 0.0;
                 for (std::int64_t d = 0; d < dimension_; ++d)
                     to[d] = scale * from[d];

@@ -18,6 +18,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// K-means in the plane whose clusters have sizes within bounds (Bradley, Bennett and Demiriz, Constrained K-Means
@@ -135,8 +136,8 @@ namespace detail {
     const auto count = static_cast<std::int64_t>(points.size());
     if (count < 1 || clusters < 1 || lower < 0 || std::int64_t{clusters} * lower > count ||
         std::int64_t{clusters} * upper < count)
-        throw BadInput{std::to_string(count) + " points in " + std::to_string(clusters) + " clusters of " +
-                       std::to_string(lower) + " to " + std::to_string(upper) + ": there is no such split"};
+        throw BadInput{concat(
+            {count, " points in ", clusters, " clusters of ", lower, " to ", upper, ": there is no such split"})};
     constexpr int most_rounds = 100;
     std::mt19937_64 dice{seed};
     Clusters best{.cluster_of = {}, .spread = std::numeric_limits<double>::infinity()};

@@ -12,6 +12,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -38,9 +39,8 @@ struct ColumnChunks {
     int first_feature = 0;
     for (const TableConfig& table : tables) {
         if (table.dim < 1 || chunks.width < 1 || table.dim % chunks.width != 0)
-            throw BadInput{"table '" + table.name + "' of dimension " + std::to_string(table.dim) +
-                           " does not cut into blocks of " + std::to_string(chunks.width) +
-                           " columns: give a width that divides all dimensions, or 0"};
+            throw BadInput{concat({"table '", table.name, "' of dimension ", table.dim, " does not cut into blocks of ",
+                                   chunks.width, " columns: give a width that divides all dimensions, or 0"})};
         const std::vector<std::string> features = features_of(table);
         for (int column = 0; column < table.dim; column += chunks.width) {
             const std::string mark = "[" + std::to_string(column) + "]";
@@ -66,8 +66,8 @@ template <class Id>
 [[nodiscard]] JaggedBatch<Id> repeat_ids(const JaggedView<Id>& batch, const ColumnChunks& chunks) {
     const std::int64_t known = chunks.feature_of.empty() ? 0 : chunks.feature_of.back() + std::int64_t{1};
     if (batch.features != known)
-        throw BadInput{"a batch of " + std::to_string(batch.features) + " features for tables of " +
-                       std::to_string(known) + ": give the batch of the tables that were cut"};
+        throw BadInput{concat({"a batch of ", batch.features, " features for tables of ", known,
+                               ": give the batch of the tables that were cut"})};
     if (!batch.keys.empty())
         throw BadInput{"a batch with keys: put its features into the order of the tables, and leave the keys away"};
     batch.validate();

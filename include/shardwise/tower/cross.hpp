@@ -14,6 +14,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/cross_net.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
@@ -69,12 +70,12 @@ class Cross {
 
     /// Columns of the result: p D. \throws BadInput when the numbers do not fit
     static int outputs(const Config& config, const TowerShape& shape) {
-        const std::string text = "Tower<Cross> with " + std::to_string(config.layers) + " layers of rank " +
-                                 std::to_string(config.rank) + ", p = " + std::to_string(config.per_tower) +
-                                 " and D = " + std::to_string(config.dimension);
+        const std::string text = concat({"Tower<Cross> with ", config.layers, " layers of rank ", config.rank,
+                                         ", p = ", config.per_tower, " and D = ", config.dimension});
         if (config.layers < 1 || config.rank < 0)
-            throw BadInput{text + ": there is at least one layer, and the rank is at least 1, or 0 for full weights"};
-        if (config.per_tower < 1 || config.dimension < 1) throw BadInput{text + ": p and D are at least 1"};
+            throw BadInput{
+                concat({text, ": there is at least one layer, and the rank is at least 1, or 0 for full weights"})};
+        if (config.per_tower < 1 || config.dimension < 1) throw BadInput{concat({text, ": p and D are at least 1"})};
         return detail::tower_columns(text, shape, config.per_tower, config.dimension);
     }
     static std::int64_t static_bytes(const Config& config, const TowerShape& shape) {
@@ -145,7 +146,7 @@ class Cross {
             if (shape.dims.size() == 1 && outputs(config, shape) == shape.width()) return;
             map.emplace(set, prefix(shape) + "all", shape.width(), outputs(config, shape));
         }
-        static std::string prefix(const TowerShape& shape) { return "tower." + std::to_string(shape.tower) + "."; }
+        static std::string prefix(const TowerShape& shape) { return concat({"tower.", shape.tower, "."}); }
     };
 
     [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.net.wide : nullptr; }

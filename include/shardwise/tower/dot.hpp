@@ -15,6 +15,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
@@ -70,12 +71,12 @@ class Dot {
     /// Columns of the result: (c F + p) D. \throws BadInput when c, p and D do not fit
     static int outputs(const Config& config, const TowerShape& shape) {
         const auto text = [&] {
-            return "Tower<Dot> with c = " + std::to_string(config.per_feature) +
-                   ", p = " + std::to_string(config.per_tower) + " and D = " + std::to_string(config.dimension);
+            return concat({"Tower<Dot> with c = ", config.per_feature, ", p = ", config.per_tower,
+                           " and D = ", config.dimension});
         };
         if (config.per_feature < 0 || config.per_tower < 0 || (config.per_feature == 0 && config.per_tower == 0))
-            throw BadInput{text() + ": neither c nor p is negative, and one of them is at least 1"};
-        if (config.dimension < 1) throw BadInput{text() + ": D is at least 1"};
+            throw BadInput{concat({text(), ": neither c nor p is negative, and one of them is at least 1"})};
+        if (config.dimension < 1) throw BadInput{concat({text(), ": D is at least 1"})};
         return detail::tower_columns(
             text(), shape,
             std::int64_t{config.per_feature} * static_cast<std::int64_t>(shape.dims.size()) + config.per_tower,

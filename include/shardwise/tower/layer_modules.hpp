@@ -12,7 +12,7 @@
 #include "shardwise/dense/wide_products.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/topology.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
 
@@ -41,8 +42,8 @@ namespace detail {
                                        std::int64_t dimension) {
     constexpr std::int64_t most = std::numeric_limits<int>::max();
     if (vectors > most / dimension)
-        throw BadInput{what + " has more than " + std::to_string(most) + " columns in tower " +
-                       std::to_string(shape.tower) + ": give smaller numbers"};
+        throw BadInput{
+            concat({what, " has more than ", most, " columns in tower ", shape.tower, ": give smaller numbers"})};
     return static_cast<int>(vectors * dimension);
 }
 

@@ -10,6 +10,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// How much two partitions have in common.
@@ -22,8 +23,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// \throws BadInput when they are of different sizes
 [[nodiscard]] inline double adjusted_rand_index(std::span<const int> a, std::span<const int> b) {
     if (a.size() != b.size())
-        throw BadInput{"partitions of " + std::to_string(a.size()) + " and " + std::to_string(b.size()) +
-                       " things: give two of the same"};
+        throw BadInput{concat({"partitions of ", a.size(), " and ", b.size(), " things: give two of the same"})};
     std::map<std::pair<int, int>, double> both;
     std::map<int, double> of_a;
     std::map<int, double> of_b;

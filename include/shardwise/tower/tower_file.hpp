@@ -9,6 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/sharding/towers.hpp"
 
 /// \file
@@ -20,12 +21,12 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// \throws BadInput that names the file and what is wrong with it
 [[nodiscard]] inline Towers read_towers(const std::string& path) {
     std::ifstream file{path};
-    if (!file) throw BadInput{path + ": cannot be read"};
+    if (!file) throw BadInput{concat({path, ": cannot be read"})};
     const nlohmann::json all = nlohmann::json::parse(file, nullptr, false);
     if (all.is_discarded())
-        throw BadInput{path + ": is no JSON; a tower file is {\"towers\": [[\"C1\", \"C4\"], ...]}"};
+        throw BadInput{concat({path, ": is no JSON; a tower file is {\"towers\": [[\"C1\", \"C4\"], ...]}"})};
     if (!all.is_object() || !all.contains("towers") || !all["towers"].is_array() || all["towers"].empty())
-        throw BadInput{path + ": has no list 'towers'; a tower file is {\"towers\": [[\"C1\", \"C4\"], ...]}"};
+        throw BadInput{concat({path, ": has no list 'towers'; a tower file is {\"towers\": [[\"C1\", \"C4\"], ...]}"})};
     Towers towers;
     const auto wrong = [&](const char* verb, const nlohmann::json& value, const char* remedy) {
         return BadInput{path + ": tower " + std::to_string(towers.size() - 1) + verb + value.dump() + remedy};
@@ -48,7 +49,7 @@ inline void write_towers(const std::string& path, const Towers& towers,
     more["towers"] = towers;
     std::ofstream file{path};
     file << more.dump(1) << "\n";
-    if (!file.flush()) throw BadInput{path + ": cannot be written"};
+    if (!file.flush()) throw BadInput{concat({path, ": cannot be written"})};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

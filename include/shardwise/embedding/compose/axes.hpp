@@ -115,7 +115,7 @@ struct OrderAxis {
 struct WireAxis {
     using fallback = Wire<Fp32>;
     template <class T>
-    static constexpr bool knows = WireCodec<typename T::forward>&& WireCodec<typename T::backward>;
+    static constexpr bool knows = (WireCodec<typename T::forward> && WireCodec<typename T::backward>);
     template <class T>
     static constexpr bool check() {
         static_assert(knows<T>, "Wire<> takes Fp32, Bf16 or a WireCodec of your own");

@@ -11,7 +11,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/compose/layer_policies.hpp"
 #include "shardwise/embedding/compose/plans.hpp"
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/sharding/shard_map.hpp"
@@ -39,7 +39,6 @@ constexpr Pools pools_of() {
 /// The policies P (a LayerPolicies) as values. \throws BadInput for constants that the rule's `check()` refuses
 template <class P>
 [[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
-    check_rule(rule);
     return {.pools = detail::pools_of<typename P::pooling>(),
             .mixed = P::mixed,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
@@ -48,7 +47,7 @@ template <class P>
             .order = &order_traits<typename P::order>,
             .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
             .module = module_policy<typename P::module>(module),
-            .program = make_program<EmbeddingDomain, PlanOf<P>>()};
+            .program = make_program<steps::EmbeddingDomain, PlanOf<P>>()};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -100,7 +100,7 @@ struct LinesOf {
     using P = NamedPolicies<W, Module, Norms, NoneCrosses>;
     using type = typename TablesPlan<P, S, std::conditional_t<Pooled, NamedPooling, NamedSequences>>::type;
     static PlanLines lines() {
-        return {line_of<EmbeddingDomain, type>(), LineOf<EmbeddingDomain, Adjoint<type>>::entries()};
+        return {line_of<steps::EmbeddingDomain, type>(), LineOf<steps::EmbeddingDomain, Adjoint<type>>::entries()};
     }
 };
 

@@ -34,21 +34,21 @@ namespace detail {
 /// \tparam Parts  they are partial sums \tparam Sequences  relays cannot know how many there are
 template <class Collective, class P, class Home, bool Parts, bool Sequences>
 struct WayHome {
-    using relays = NoRelays;
-    using type = Plan<ExchangeVectors<Home, typename P::wire::forward, typename P::wire::backward>>;
+    using relays = steps::NoRelays;
+    using type = Plan<steps::ExchangeVectors<Home, typename P::wire::forward, typename P::wire::backward>>;
     using norms_in = Home;
 };
 /// Where every rank has all rows.
 template <class Collective, class P, bool Parts, bool Sequences>
 struct WayHome<Collective, P, Self, Parts, Sequences> {
-    using relays = NoRelays;
+    using relays = steps::NoRelays;
     using type = Plan<>;
     using norms_in = Self;
 };
 /// What a relay in G does with vectors of whole sums: applies the tower's module.
 template <class G, class M>
 struct AtRelay {
-    using type = Plan<Transpose<G>, Apply<G, M>>;
+    using type = Plan<steps::Transpose<G>, steps::Apply<G, M>>;
 };
 template <class G>
 struct AtRelay<G, PassThrough> {
@@ -58,10 +58,11 @@ template <class G, class P, bool Parts, bool Sequences>
 struct WayOverRelays {
     using forward = typename P::wire::forward;
     using backward = typename P::wire::backward;
-    using relays = RelaysIn<G, Sequences>;
-    using type =
-        Splice<Plan<ExchangeVectors<G, forward, backward, true>>, std::conditional_t<Parts, Plan<SumShards<G>>, Plan<>>,
-               typename AtRelay<G, typename P::module>::type, Plan<ExchangeVectors<PeersOf<G>, forward, backward>>>;
+    using relays = steps::RelaysIn<G, Sequences>;
+    using type = Splice<Plan<steps::ExchangeVectors<G, forward, backward, true>>,
+                        std::conditional_t<Parts, Plan<steps::SumShards<G>>, Plan<>>,
+                        typename AtRelay<G, typename P::module>::type,
+                        Plan<steps::ExchangeVectors<PeersOf<G>, forward, backward>>>;
     using norms_in = G;
 };
 template <class P, bool Parts, bool Sequences>
@@ -82,19 +83,22 @@ struct TablesPlan {
     static constexpr bool in_world = std::is_same_v<Home, World>;
     using Way = WayHome<typename P::collective, P, Home, S::splits == Splits::rows && Pool::pooled, !Pool::pooled>;
 
-    using ids = std::conditional_t<std::is_same_v<Home, Self>, Plan<>, Plan<ExchangeIds<Home, typename Way::relays>>>;
+    using ids =
+        std::conditional_t<std::is_same_v<Home, Self>, Plan<>, Plan<steps::ExchangeIds<Home, typename Way::relays>>>;
     /// Where no plan of the layer crosses the world with its ids, errors are agreed on before anything is looked up.
-    using agree = std::conditional_t<P::facts.none_crosses, Plan<Agree<CopiesOf<Home>>>, Plan<>>;
+    using agree = std::conditional_t<P::facts.none_crosses, Plan<steps::Agree<CopiesOf<Home>>>, Plan<>>;
     /// Blocks that are placed together may lie in several towers.
     using norms_in =
         std::conditional_t<places_together<S> && in_world && !P::has_module, World, typename Way::norms_in>;
     using parameters =
-        Parameters<typename P::rule, typename P::order,
-                   std::conditional_t<P::rule::needs_row_norm && S::splits == Splits::columns, norms_in, void>>;
-    using copies = std::conditional_t<in_world, Plan<>,
-                                      Plan<Replicate<CopiesOf<Home>, typename P::wire::backward, typename P::order>>>;
-    using type = Splice<Plan<Split<S>>, ids, agree, Plan<parameters>, copies, Plan<Lookup<Pool::pooled>>,
-                        typename Way::type, Plan<std::conditional_t<P::has_module, JoinTowers, Join<S, Pool>>>>;
+        steps::Parameters<typename P::rule, typename P::order,
+                          std::conditional_t<P::rule::needs_row_norm && S::splits == Splits::columns, norms_in, void>>;
+    using copies =
+        std::conditional_t<in_world, Plan<>,
+                           Plan<steps::Replicate<CopiesOf<Home>, typename P::wire::backward, typename P::order>>>;
+    using type =
+        Splice<Plan<steps::Split<S>>, ids, agree, Plan<parameters>, copies, Plan<steps::Lookup<Pool::pooled>>,
+               typename Way::type, Plan<std::conditional_t<P::has_module, steps::JoinTowers, steps::Join<S, Pool>>>>;
 };
 
 template <class P, class Pairs>
@@ -106,7 +110,7 @@ struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>>> {
 template <class P, class... S, class... Pool>
     requires(sizeof...(S) > 1)
 struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
-    using type = Plan<Together<ForkTables, MergeTables, typename TablesPlan<P, S, Pool>::type...>>;
+    using type = Plan<Together<steps::ForkTables, steps::MergeTables, typename TablesPlan<P, S, Pool>::type...>>;
 };
 
 }  // namespace detail

@@ -36,15 +36,15 @@ struct LayerFacts {
     X(f.way == LayerFacts::Way::two_stage && !f.none_crosses && !f.sums_parts,                                        \
       "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that splits " \
       "rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>")                                 \
-    X(f.module&& f.way != LayerFacts::Way::hierarchical,                                                              \
+    X((f.module && f.way != LayerFacts::Way::hierarchical),                                                           \
       "a tower's module works where the vectors of all its features meet: Tower<> needs Collective<Hierarchical>")    \
-    X(f.module&& f.way == LayerFacts::Way::hierarchical && f.mixed,                                                   \
+    X((f.module && f.way == LayerFacts::Way::hierarchical && f.mixed),                                                \
       "a tower's module takes all features of the tower, and the policies of a Mixed layer travel apart: Tower<> "    \
       "needs one sharding policy for all tables")                                                                     \
-    X(f.module&& f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.none_crosses && !f.only_sums,               \
+    X((f.module && f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.none_crosses && !f.only_sums),            \
       "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give each id "  \
       "of a bag the weight 1 / length)")                                                                              \
-    X(f.any_copies&& f.by_sample,                                                                                     \
+    X((f.any_copies && f.by_sample),                                                                                  \
       "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank first: " \
       "use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                                   \
     X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                           \

@@ -15,6 +15,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
 
 /// \file
@@ -199,8 +200,8 @@ inline void pooled_lookup(const LookupArguments& a, std::span<std::byte> workspa
     if (a.lengths != nullptr) {
         const std::size_t needed = pooled_lookup_workspace(a);
         if (workspace.size() < needed)
-            throw BadInput{"pooled_lookup: a workspace of " + std::to_string(workspace.size()) + " bytes, where " +
-                           std::to_string(needed) + " are needed: ask pooled_lookup_workspace"};
+            throw BadInput{concat({"pooled_lookup: a workspace of ", workspace.size(), " bytes, where ", needed,
+                                   " are needed: ask pooled_lookup_workspace"})};
         offsets = reinterpret_cast<std::int64_t*>(workspace.data());
         detail::check_cuda(cudaMemsetAsync(offsets, 0, sizeof(std::int64_t), stream), "pooled_lookup: offsets");
         std::size_t scan = workspace.size() - detail::offsets_bytes(a.bags);

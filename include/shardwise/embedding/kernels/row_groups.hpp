@@ -13,6 +13,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/kernels/row_set.hpp"
 #include "shardwise/plan/memory.hpp"
 
@@ -122,8 +123,8 @@ struct RowGroups {
 
     static void check(std::int64_t count) {
         if (count > std::numeric_limits<std::uint32_t>::max())
-            throw BadInput{"the batch has " + std::to_string(count) +
-                           " ids of one shard, and at most 4294967295 fit: give smaller batches"};
+            throw BadInput{concat(
+                {"the batch has ", count, " ids of one shard, and at most 4294967295 fit: give smaller batches"})};
     }
     /// Where each row's keys begin, and behind the last where they end. \returns how many rows
     std::int64_t find_rows(const std::uint64_t* sorted, std::size_t count) {

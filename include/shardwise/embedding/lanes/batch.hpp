@@ -15,7 +15,7 @@
 /// \file
 /// A batch on a lane, whatever the width of its ids, feature by feature of the plan that it runs through.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// Refers to the ids and weights of a user's batch until they have left (Split copies what later steps need), and has
 /// the lengths of its bags for as long as the flight lasts.
@@ -90,7 +90,7 @@ class BatchView {
     Buffer<std::int32_t> lengths_;    // (feature of the batch, sample), where bags have others than 1
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/lanes/batch.ipp"

@@ -6,9 +6,10 @@
 #include <type_traits>
 
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 template <class Id>
 void BatchView::bind(const JaggedView<Id>& batch, const std::vector<std::string>& features) {
@@ -17,8 +18,7 @@ void BatchView::bind(const JaggedView<Id>& batch, const std::vector<std::string>
     batch.check_sizes();
     if (batch.features != static_cast<std::int64_t>(features.size())) {
         batch.check_bags();  // what is wrong with the batch itself comes first
-        throw BadInput{"a batch of " + std::to_string(batch.features) + " features for a layer of " +
-                       std::to_string(features.size())};
+        throw BadInput{concat({"a batch of ", batch.features, " features for a layer of ", features.size()})};
     }
     const auto samples = batch.samples;
     const auto count = batch.single() ? 0 : batch.features * samples;
@@ -88,7 +88,7 @@ SHARDWISE_INLINE void BatchView::bind_order(std::span<const std::string> keys,
     if (std::equal(keys.begin(), keys.end(), features.begin(), features.begin() + std::ssize(keys))) return;
     for (const std::string& feature : features) {
         const auto it = std::find(keys.begin(), keys.end(), feature);
-        if (it == keys.end()) throw BadInput{"the batch has no feature '" + feature + "'"};
+        if (it == keys.end()) throw BadInput{concat({"the batch has no feature '", feature, "'"})};
         order_.push_back(static_cast<std::size_t>(it - keys.begin()));
     }
 }
@@ -98,4 +98,4 @@ template void BatchView::bind(const JaggedView<std::int32_t>&, const std::vector
 template void BatchView::bind(const JaggedView<std::int64_t>&, const std::vector<std::string>&);
 #endif
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

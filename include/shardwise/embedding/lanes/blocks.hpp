@@ -14,7 +14,7 @@
 /// What the lanes of ids and vectors hold: one block a (source, feature, shard), or behind a tower's module one a
 /// (source, tower).
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// What a block of a lane is about. All but `n` is a function of placement, topology and plan; `n` is data.
 struct Head {
@@ -116,7 +116,7 @@ class RowReader {
 
 }  // namespace detail
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/lanes/blocks.ipp"

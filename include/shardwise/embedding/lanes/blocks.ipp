@@ -7,7 +7,7 @@
 
 #include "shardwise/embedding/lanes/blocks.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) const {
     LookupArguments a = lookup;
@@ -56,4 +56,4 @@ SHARDWISE_INLINE void detail::RowReader::next(std::int64_t count, float* tile) {
     a.ids -= ids;
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -11,7 +11,7 @@
 /// \file
 /// Ids that are no rows, and weights that are no numbers.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// The first id or weight of a feature that is wrong, in words; empty when there is none.
 /// \param number  the feature's in the batch
@@ -24,7 +24,7 @@ inline constexpr const char* weights_of_a_sequence =
 /// The first weight of a sequence beside weighted bags that is not 1, in words; empty when there is none.
 [[nodiscard]] std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature);
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/lanes/check_ids.ipp"

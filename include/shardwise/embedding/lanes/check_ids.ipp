@@ -5,9 +5,10 @@
 #include <cmath>
 #include <cstdint>
 
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -17,7 +18,7 @@ SHARDWISE_INLINE std::string where_is(const BatchView& batch, int number, const 
     std::int64_t sample = 0;
     for (std::int64_t end = batch.length(number, 0); end <= i;)
         end += batch.length(number, ++sample);
-    return "feature '" + feature.name + "', sample " + std::to_string(sample) + ": ";
+    return concat({"feature '", feature.name, "', sample ", sample, ": "});
 }
 
 }  // namespace detail
@@ -34,20 +35,19 @@ SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, 
     const std::string where = detail::where_is(batch, number, feature, i);
     const std::string id = std::to_string(batch.id(first + i));
     if (bad_id(i))
-        return where + "id " + id + " is not a row of table '" + table.name + "'; its rows are 0 to " +
-               std::to_string(table.rows - 1);
-    return where + "the weight of id " + id + " is " + std::to_string(batch.weight(first + i)) +
-           ", not a finite number";
+        return concat(
+            {where, "id ", id, " is not a row of table '", table.name, "'; its rows are 0 to ", table.rows - 1});
+    return concat({where, "the weight of id ", id, " is ", batch.weight(first + i), ", not a finite number"});
 }
 
 SHARDWISE_INLINE std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature) {
     const std::int64_t first = batch.first_value(number);
     for (std::int64_t i = 0; i < batch.values(number); ++i)
         if (batch.weight(first + i) != 1.0F)
-            return detail::where_is(batch, number, feature, i) + "the weight of id " +
-                   std::to_string(batch.id(first + i)) + " is " + std::to_string(batch.weight(first + i)) +
-                   ": a sequence has nothing to weigh; give its ids the weight 1";
+            return concat({detail::where_is(batch, number, feature, i), "the weight of id ", batch.id(first + i),
+                           " is ", batch.weight(first + i),
+                           ": a sequence has nothing to weigh; give its ids the weight 1"});
     return {};
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -22,7 +22,7 @@
 /// \file
 /// What the cost reader knows about one plan of embedding tables: the batches of all ranks, and what follows from them.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// The cost reader's lanes. It shares with the run reader only the placement and the policies' pure functions; it
 /// counts on its own, and sees no communicator and no tape.
@@ -98,11 +98,11 @@ struct EmbeddingCost {
 
 /// The types that the steps of embedding plans work on.
 struct EmbeddingDomain {
-    using Lanes = shardwise::Lanes;
+    using Lanes = steps::Lanes;
     using Cost = EmbeddingCost;
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/lanes/cost_lanes.ipp"

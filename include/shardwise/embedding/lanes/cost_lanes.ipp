@@ -6,7 +6,7 @@
 
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 SHARDWISE_INLINE std::size_t EmbeddingCost::key_of(int table) const {
     for (const FeaturePlacement& feature : placement->features)
@@ -35,4 +35,4 @@ SHARDWISE_INLINE std::int64_t EmbeddingCost::elements(const std::vector<Block>& 
     return elements;
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

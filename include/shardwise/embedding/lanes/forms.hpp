@@ -11,7 +11,7 @@
 /// The forms of the lanes between the steps of an embedding plan: types that carry no data. A step says by its
 /// Out<Form> after which forms it may stand.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// Vectors go straight home.
 struct NoRelays {
@@ -99,4 +99,4 @@ struct AfterHop<H, ModuleVectors<G>, false> {
 
 }  // namespace detail
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -13,7 +13,7 @@
 /// \file
 /// The registers of an embedding plan: what its steps hand to each other.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// One register a lane, and what goes in and comes out.
 struct Lanes {
@@ -30,4 +30,4 @@ struct Lanes {
     std::vector<Head> home;     ///< of its own samples: by feature and shard; behind modules, by tower
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -11,7 +11,7 @@
 /// \file
 /// Which blocks of a lane go to which rank.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// The blocks of a lane by the rank that each goes to, or comes from.
 class Route {
@@ -41,4 +41,4 @@ class Route {
     std::vector<std::size_t> blocks_;
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -19,7 +19,7 @@
 /// \file
 /// Partial sums of bags whose rows are split, summed along the tree.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// How many blocks, from `first` on, are parts of the same bags.
 [[nodiscard]] std::size_t parts_of_bags(const VectorBlock* first, const VectorBlock* end);
@@ -39,7 +39,7 @@ class ShardSums {
     std::vector<detail::RowReader> readers_;  // (block)
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/lanes/shard_sums.ipp"

@@ -7,7 +7,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/embedding/lanes/shard_sums.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 SHARDWISE_INLINE std::size_t parts_of_bags(const VectorBlock* first, const VectorBlock* end) {
     const VectorBlock* behind = first;
@@ -84,4 +84,4 @@ SHARDWISE_INLINE void ShardSums::operator()(const Topology& topology, std::span<
     }
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -11,7 +11,7 @@
 /// Small states of embedding plans. The others stand with what they are: Placement, Store, RowRule, OrderTraits, Wires,
 /// PlanPooling, TowerModules, UpdateStep.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// Where a flight's buffers come from.
 struct WorkMemory {
@@ -25,4 +25,4 @@ struct FeaturesByPlan {
     std::vector<std::vector<int>> features;  ///< (plan)
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

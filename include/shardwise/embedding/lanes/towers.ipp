@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -25,13 +26,14 @@ SHARDWISE_INLINE TowerModules shape_towers(std::shared_ptr<const ModulePolicy> p
             if (tower_of[table] == t)
                 shape.dims.insert(shape.dims.end(), features_of(tables[table]).size(), tables[table].dim);
         if (shape.dims.empty())
-            throw BadInput{"tower " + std::to_string(t) + " of " + std::to_string(topology.towers()) +
-                           " has no feature, and a module has nothing to work on there: give every tower one"};
+            throw BadInput{
+                concat({"tower ", t, " of ", topology.towers(),
+                        " has no feature, and a module has nothing to work on there: give every tower one"})};
         towers.outputs.push_back(towers.policy->outputs(shape));
     }
     const std::int64_t width = std::accumulate(towers.outputs.begin(), towers.outputs.end(), std::int64_t{0});
     if (width > std::numeric_limits<int>::max())
-        throw BadInput{"the towers' modules have " + std::to_string(width) + " columns: 2147483647 at most"};
+        throw BadInput{concat({"the towers' modules have ", width, " columns: 2147483647 at most"})};
     return towers;
 }
 

@@ -7,6 +7,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/step.hpp"
@@ -15,14 +16,13 @@
 /// \file
 /// Errors made everybody's where no other exchange does it in time.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct AgreeTape;
 struct AgreeFamily {
     using Tapes = boost::mp11::mp_list<AgreeTape>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, AgreeFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, AgreeFamily);
 
 /// An exchange of nothing but envelopes, by which ranks of a group learn each other's errors. Stands in plans whose ids
 /// do not cross the world otherwise. One message a member, no payload.
@@ -35,10 +35,10 @@ struct Agree {
     using Crosses = G;
     using Family = AgreeFamily;
     using Tape = AgreeTape;
-    static std::string name() { return "Agree<" + G::name() + ">"; }
+    static std::string name() { return concat({"Agree<", G::name(), ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/agree.ipp"

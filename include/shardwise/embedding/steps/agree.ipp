@@ -6,7 +6,7 @@
 
 #include "shardwise/embedding/steps/agree.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct AgreeTape final : Exchange {
     [[nodiscard]] PartSize size(int) override { return {}; }
@@ -27,9 +27,8 @@ struct AgreeBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, AgreeFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::AgreeBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, AgreeFamily) {
+    return code_from<EmbeddingDomain, detail::AgreeBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

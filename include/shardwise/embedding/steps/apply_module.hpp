@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/plan/plan.hpp"
@@ -17,7 +18,7 @@
 /// \file
 /// A tower's module as a step.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct ModuleTape;
 struct ModuleGradientsTape;
@@ -29,10 +30,8 @@ struct ModuleGradientsFamily {
     using Tapes = boost::mp11::mp_list<ModuleGradientsTape, ModuleTape>;
     using Sees = boost::mp11::mp_list<TowerModules, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ApplyFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ModuleGradientsFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ApplyFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ModuleGradientsFamily);
 
 /// The adjoint of Apply: the module's backward pass. The gradients of its parameters are those of the samples that this
 /// rank relays; they are to be summed inside the tower. Local.
@@ -59,10 +58,10 @@ struct Apply {
     using Sees = ApplyFamily::Sees;
     using Family = ApplyFamily;
     using Tape = ModuleTape;
-    static std::string name() { return std::string{"Apply<"} + M::name + ">"; }
+    static std::string name() { return concat({"Apply<", std::string{M::name}, ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/apply_module.ipp"

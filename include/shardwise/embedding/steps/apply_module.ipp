@@ -12,7 +12,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/steps/apply_module.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct ModuleTape {
     std::unique_ptr<ModuleWork> work;  // made once
@@ -127,13 +127,11 @@ struct ModuleGradientsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ApplyFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::ApplyBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ApplyFamily) {
+    return code_from<EmbeddingDomain, detail::ApplyBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ModuleGradientsFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::ModuleGradientsBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ModuleGradientsFamily) {
+    return code_from<EmbeddingDomain, detail::ModuleGradientsBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/plan/plan.hpp"
@@ -17,7 +18,7 @@
 /// \file
 /// Ids to the ranks that own their rows.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct IdsTape;
 /// \tparam Relays  there are some \tparam Told  they are told sizes
@@ -26,12 +27,9 @@ struct IdsFamily {
     using Tapes = boost::mp11::mp_list<IdsTape>;
     using Sees = boost::mp11::mp_list<const Placement>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<false, false>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<true, false>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<true, true>>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<false, false>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, false>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, true>);
 
 /// One message a peer: the number of samples, 8 bytes a block of the peer's (feature, shard) pairs with its count, then
 /// lengths (4 bytes a sample; absent where every bag has one id or none has any), rows (4 bytes an id) and weights (4
@@ -49,10 +47,10 @@ struct ExchangeIds {
     using Family = IdsFamily<Relays::any, Relays::told>;
     using Sees = typename Family::Sees;
     using Tape = IdsTape;
-    static std::string name() { return "Exchange<" + Home::name() + ", Ids>"; }
+    static std::string name() { return concat({"Exchange<", Home::name(), ", Ids>"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/exchange_ids.ipp"

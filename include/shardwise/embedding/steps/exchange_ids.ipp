@@ -9,7 +9,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/embedding/steps/exchange_ids.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// Also the exchange of one flight.
 struct IdsTape final : Exchange {
@@ -196,17 +196,14 @@ struct IdsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<false, false>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::IdsBody<false, false>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<false, false>) {
+    return code_from<EmbeddingDomain, detail::IdsBody<false, false>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<true, false>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::IdsBody<true, false>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, false>) {
+    return code_from<EmbeddingDomain, detail::IdsBody<true, false>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, IdsFamily<true, true>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::IdsBody<true, true>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, true>) {
+    return code_from<EmbeddingDomain, detail::IdsBody<true, true>>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -7,6 +7,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/embedding/tables/store.hpp"
@@ -17,7 +18,7 @@
 /// \file
 /// Vectors on their way home to the ranks whose samples they belong to, and gradients back.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct VectorTape;
 struct GradientTape;
@@ -31,12 +32,9 @@ struct GradientsFamily {
     using Tapes = boost::mp11::mp_list<GradientTape, VectorTape>;
     using Sees = boost::mp11::mp_list<const Wires, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, VectorsFamily<false>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, VectorsFamily<true>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, GradientsFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<false>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<true>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GradientsFamily);
 
 /// The adjoint of an ExchangeVectors: the gradient of each block to the rank that sent it. Sizes are known on both
 /// sides.
@@ -48,7 +46,9 @@ struct ExchangeGradients {
     using Sees = GradientsFamily::Sees;
     using Family = GradientsFamily;
     using Tape = GradientTape;
-    static std::string name() { return "Exchange<" + Crosses::name() + ", Gradients, " + Wire::name + ">"; }
+    static std::string name() {
+        return concat({"Exchange<", Crosses::name(), ", Gradients, ", std::string{Wire::name}, ">"});
+    }
 };
 
 /// Each block of vectors one hop home inside G, looked up into one message a peer; receivers know all sizes. Without
@@ -65,10 +65,12 @@ struct ExchangeVectors {
     using Family = VectorsFamily<ToRelays>;
     using Sees = typename Family::Sees;
     using Tape = VectorTape;
-    static std::string name() { return "Exchange<" + G::name() + ", Vectors, " + Forward::name + ">"; }
+    static std::string name() {
+        return concat({"Exchange<", G::name(), ", Vectors, ", std::string{Forward::name}, ">"});
+    }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/exchange_vectors.ipp"

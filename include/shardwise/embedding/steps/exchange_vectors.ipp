@@ -15,7 +15,7 @@
 #include "shardwise/embedding/lanes/route.hpp"
 #include "shardwise/embedding/steps/exchange_vectors.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -243,17 +243,14 @@ struct GradientsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, VectorsFamily<false>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::VectorsBody<false>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<false>) {
+    return code_from<EmbeddingDomain, detail::VectorsBody<false>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, VectorsFamily<true>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::VectorsBody<true>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<true>) {
+    return code_from<EmbeddingDomain, detail::VectorsBody<true>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, GradientsFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::GradientsBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GradientsFamily) {
+    return code_from<EmbeddingDomain, detail::GradientsBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

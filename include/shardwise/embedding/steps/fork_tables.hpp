@@ -16,7 +16,7 @@
 /// \file
 /// Several plans in one layer: each has some of the tables, and all features of those.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct ForkTablesFamily {
     using Sees = boost::mp11::mp_list<const FeaturesByPlan>;
@@ -25,12 +25,9 @@ struct MergeTablesFamily {};
 struct CutTablesFamily {
     using Sees = boost::mp11::mp_list<const FeaturesByPlan>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ForkTablesFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, MergeTablesFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutTablesFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ForkTablesFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, MergeTablesFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutTablesFamily);
 
 struct ForkTables;
 struct MergeTables;
@@ -74,7 +71,7 @@ struct MergeTables {
     static std::string name() { return "Merge<table>"; }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/fork_tables.ipp"

@@ -9,7 +9,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -60,17 +60,14 @@ struct CutTablesBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ForkTablesFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::ForkTablesBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ForkTablesFamily) {
+    return code_from<EmbeddingDomain, detail::ForkTablesBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, MergeTablesFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::MergeTablesBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, MergeTablesFamily) {
+    return code_from<EmbeddingDomain, detail::MergeTablesBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutTablesFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::CutTablesBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutTablesFamily) {
+    return code_from<EmbeddingDomain, detail::CutTablesBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -16,7 +16,7 @@
 /// \file
 /// The adjoint of a lookup: gradients by touched row.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// What Lookup leaves to its adjoint: the ids that it looked up.
 struct LookupTape {
@@ -27,8 +27,7 @@ struct GroupFamily {
     using Tapes = boost::mp11::mp_list<GroupTape, LookupTape>;
     using Sees = boost::mp11::mp_list<const Placement, const HeldShards, const PlanPooling, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, GroupFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GroupFamily);
 
 /// Groups the gradients of all bags by the row they touched. Nothing is summed yet. Local; sorts the ids of each shard
 /// once. \tparam Looked  the Lookup
@@ -42,7 +41,7 @@ struct GroupRows {
     static std::string name() { return "GroupRows"; }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/group_rows.ipp"

@@ -11,7 +11,7 @@
 #include "shardwise/embedding/kernels/row_groups.hpp"
 #include "shardwise/embedding/steps/group_rows.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct GroupTape {
     std::vector<RowGroups> groups;             // (slot)
@@ -166,9 +166,8 @@ struct GroupBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, GroupFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::GroupBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GroupFamily) {
+    return code_from<EmbeddingDomain, detail::GroupBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/embedding/steps/split.hpp"
@@ -18,7 +19,7 @@
 /// \file
 /// The shards of each bag or sequence put together, and the gradient cut up again.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct JoinTape;
 struct CutTape;
@@ -30,10 +31,8 @@ struct CutFamily {
     using Tapes = boost::mp11::mp_list<CutTape, JoinTape, SplitTape>;
     using Sees = boost::mp11::mp_list<const Placement, const PlanPooling, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, JoinFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, JoinFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutFamily);
 
 /// The adjoint of Join: each shard gets its part of the gradient. Views of the user's gradient wherever no number
 /// changes and the rows are whole; copies for means and for sequences split by rows.
@@ -59,10 +58,10 @@ struct Join {
     using Sees = JoinFamily::Sees;
     using Family = JoinFamily;
     using Tape = JoinTape;
-    static std::string name() { return std::string{"Join<"} + S::name + ", " + Pooling::name + ">"; }
+    static std::string name() { return concat({"Join<", std::string{S::name}, ", ", Pooling::name, ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/join.ipp"

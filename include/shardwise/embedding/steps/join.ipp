@@ -14,7 +14,7 @@
 #include "shardwise/embedding/lanes/shard_sums.hpp"
 #include "shardwise/embedding/steps/join.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct JoinTape {
     ShardSums sum;
@@ -185,13 +185,11 @@ struct CutBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, JoinFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::JoinBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, JoinFamily) {
+    return code_from<EmbeddingDomain, detail::JoinBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::CutBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutFamily) {
+    return code_from<EmbeddingDomain, detail::CutBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -16,14 +16,12 @@
 /// \file
 /// The results of towers' modules where the samples are.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct JoinTowersFamily {};
 struct CutTowersFamily {};
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, JoinTowersFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutTowersFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, JoinTowersFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutTowersFamily);
 
 /// The adjoint of JoinTowers: each tower gets its columns of the gradient. Local; copies no number.
 struct CutTowers {
@@ -43,7 +41,7 @@ struct JoinTowers {
     static std::string name() { return "JoinTowers"; }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/join_towers.ipp"

@@ -6,7 +6,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/steps/join_towers.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -37,13 +37,11 @@ struct CutTowersBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, JoinTowersFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::JoinTowersBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, JoinTowersFamily) {
+    return code_from<EmbeddingDomain, detail::JoinTowersBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutTowersFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::CutTowersBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutTowersFamily) {
+    return code_from<EmbeddingDomain, detail::CutTowersBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -18,14 +18,13 @@
 /// \file
 /// Ids and rows to vectors.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct LookupFamily {
     using Tapes = boost::mp11::mp_list<LookupTape>;
     using Sees = boost::mp11::mp_list<const Store, const Placement, const HeldShards, const PlanPooling>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, LookupFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, LookupFamily);
 
 /// Says for every block of ids what to look up in the shard that holds its rows. Whoever reads the vectors does it,
 /// straight into a message or the result: each row that an id names is read once, in order. Local. Owners know sums of
@@ -42,7 +41,7 @@ struct Lookup {
     static std::string name() { return Pooled ? "Lookup<sum>" : "Lookup<none>"; }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/lookup.ipp"

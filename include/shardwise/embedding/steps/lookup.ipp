@@ -7,7 +7,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/embedding/steps/lookup.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -60,9 +60,8 @@ struct LookupBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, LookupFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::LookupBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, LookupFamily) {
+    return code_from<EmbeddingDomain, detail::LookupBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

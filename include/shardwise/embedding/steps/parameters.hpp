@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/steps/reduce_rows.hpp"
 #include "shardwise/embedding/steps/row_norms.hpp"
@@ -19,11 +20,10 @@
 /// \file
 /// Where rows join the line: steps that do nothing forward, and learn backward.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct NothingFamily {};
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, NothingFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, NothingFamily);
 
 /// The parameters that the lookup reads and the update writes. Forward it does nothing; its adjoint is the update.
 /// \tparam NormsIn  the group in which the shards of a row exchange its norm; void: rows are whole, or the rule needs
@@ -35,7 +35,7 @@ struct Parameters {
     using Adjoint = Plan<RowNorms<NormsIn>, Update<Rule, Order>>;
     using Uses = boost::mp11::mp_list<>;
     using Family = NothingFamily;
-    static std::string name() { return std::string{"Parameters<"} + Rule::name + ">"; }
+    static std::string name() { return concat({"Parameters<", std::string{Rule::name}, ">"}); }
 };
 template <class Rule, class Order>
 struct Parameters<Rule, Order, void> {
@@ -44,7 +44,7 @@ struct Parameters<Rule, Order, void> {
     using Adjoint = Plan<Update<Rule, Order>>;
     using Uses = boost::mp11::mp_list<>;
     using Family = NothingFamily;
-    static std::string name() { return std::string{"Parameters<"} + Rule::name + ">"; }
+    static std::string name() { return concat({"Parameters<", std::string{Rule::name}, ">"}); }
 };
 
 /// Every member of G holds the rows: forward nothing, backward the sum over the members.
@@ -55,10 +55,10 @@ struct Replicate {
     using Adjoint = typename ReduceRows<G, Wire, Order>::type;
     using Uses = boost::mp11::mp_list<>;
     using Family = NothingFamily;
-    static std::string name() { return "Replicate<" + G::name() + ">"; }
+    static std::string name() { return concat({"Replicate<", G::name(), ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/parameters.ipp"

@@ -4,7 +4,7 @@
 
 #include "shardwise/embedding/steps/parameters.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -16,9 +16,8 @@ struct NothingBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, NothingFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::NothingBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, NothingFamily) {
+    return code_from<EmbeddingDomain, detail::NothingBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

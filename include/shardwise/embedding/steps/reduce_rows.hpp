@@ -13,7 +13,7 @@
 /// Gradients of copied rows summed over their copies, level by level of the tree: scatter by row inside hosts,
 /// then across them, and gather back. Each row is summed once a level, and crosses hosts once each way.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -51,4 +51,4 @@ struct ReduceRows<Peers, Wire, Order> {
     using type = Plan<ScatterRows<Peers, Self, false, Wire, Order>, GatherRows<Peers, Self, true, Wire, Order>>;
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
@@ -19,7 +20,7 @@
 /// One level of the sums of copied rows: each touched row to the member of a group that sums it, and its sum back to
 /// all members.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct RowsTape;
 /// \tparam Gather  sums to all members; else contributions to the one that sums them
@@ -29,14 +30,10 @@ struct RowsFamily {
     using Tapes = boost::mp11::mp_list<RowsTape>;
     using Sees = boost::mp11::mp_list<const HeldShards, const OrderTraits, const Wires, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, false>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, true>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, false>>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, true>>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<false, false>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<false, true>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<true, false>);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<true, true>);
 
 namespace detail {
 
@@ -61,8 +58,8 @@ struct RowExchange {
     using Sees = typename Family::Sees;
     using Tape = RowsTape;
     static std::string name() {
-        return std::string{Gather ? "GatherRows<" : "ScatterRows<"} + G::name() + ", " +
-               (Gather ? std::string{Wire::name} : partial_name<Wire, Order>()) + ">";
+        return concat({Gather ? "GatherRows<" : "ScatterRows<", G::name(), ", ",
+                       (Gather ? std::string{Wire::name} : partial_name<Wire, Order>()), ">"});
     }
 };
 
@@ -77,7 +74,7 @@ using ScatterRows = detail::RowExchange<G, Below, false, FromPartial, Wire, Orde
 template <class G, class Below, bool FromPartial, class Wire, class Order>
 using GatherRows = detail::RowExchange<G, Below, true, FromPartial, Wire, Order>;
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/row_exchange.ipp"

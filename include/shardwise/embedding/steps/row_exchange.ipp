@@ -13,7 +13,7 @@
 #include "shardwise/embedding/kernels/row_groups.hpp"
 #include "shardwise/embedding/steps/row_exchange.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -321,21 +321,17 @@ struct RowsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, false>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::RowsBody<false, false>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<false, false>) {
+    return code_from<EmbeddingDomain, detail::RowsBody<false, false>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<false, true>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::RowsBody<false, true>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<false, true>) {
+    return code_from<EmbeddingDomain, detail::RowsBody<false, true>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, false>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::RowsBody<true, false>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<true, false>) {
+    return code_from<EmbeddingDomain, detail::RowsBody<true, false>>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, RowsFamily<true, true>>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::RowsBody<true, true>>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, RowsFamily<true, true>) {
+    return code_from<EmbeddingDomain, detail::RowsBody<true, true>>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

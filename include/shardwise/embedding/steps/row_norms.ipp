@@ -9,7 +9,7 @@
 #include "shardwise/embedding/steps/row_norms.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// Also the exchange of one flight.
 struct NormsTape final : Exchange {
@@ -141,9 +141,8 @@ struct NormsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, NormsFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::NormsBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, NormsFamily) {
+    return code_from<EmbeddingDomain, detail::NormsBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -11,6 +11,7 @@
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/plan/plan.hpp"
@@ -20,7 +21,7 @@
 /// \file
 /// The first step of every plan of embedding tables: ids to the shards of their rows.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// What Split leaves to later steps.
 struct SplitTape {
@@ -38,8 +39,7 @@ struct SplitFamily {
     using Tapes = boost::mp11::mp_list<SplitTape>;
     using Sees = boost::mp11::mp_list<const Placement, const PlanPooling, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, SplitFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, SplitFamily);
 
 /// Cuts every feature's bags by shard, checks every id and weight, and copies what later steps need, so that the user's
 /// batch is free once the ids have left. Local; two passes over the ids where S splits rows, one otherwise.
@@ -55,10 +55,10 @@ struct Split {
     using Sees = SplitFamily::Sees;
     using Family = SplitFamily;
     using Tape = SplitTape;
-    static std::string name() { return std::string{"Split<"} + S::name + ">"; }
+    static std::string name() { return concat({"Split<", std::string{S::name}, ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/split.ipp"

@@ -8,7 +8,7 @@
 #include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/embedding/steps/split.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
@@ -213,9 +213,8 @@ struct SplitBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, SplitFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::SplitBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, SplitFamily) {
+    return code_from<EmbeddingDomain, detail::SplitBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -8,6 +8,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
 #include "shardwise/embedding/tables/store.hpp"
@@ -18,7 +19,7 @@
 /// \file
 /// Partial sums of bags whose rows are split, summed at a relay before they travel on.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct SumShardsTape;
 struct SumShardsFamily {
@@ -28,10 +29,8 @@ struct SumShardsFamily {
 struct ShareGradientsFamily {
     using Tapes = boost::mp11::mp_list<SumShardsTape>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, SumShardsFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ShareGradientsFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, SumShardsFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ShareGradientsFamily);
 
 /// The adjoint of SumShards: every part of a sum gets the gradient of the sum. Local; copies no number.
 template <class Summed>
@@ -54,10 +53,10 @@ struct SumShards {
     using Sees = SumShardsFamily::Sees;
     using Family = SumShardsFamily;
     using Tape = SumShardsTape;
-    static std::string name() { return "SumShards<" + G::name() + ">"; }
+    static std::string name() { return concat({"SumShards<", G::name(), ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/sum_shards.ipp"

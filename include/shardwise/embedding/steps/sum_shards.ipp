@@ -14,7 +14,7 @@
 #include "shardwise/embedding/lanes/shard_sums.hpp"
 #include "shardwise/embedding/steps/sum_shards.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct SumShardsTape {
     std::vector<Head> heads;          // as they came
@@ -122,13 +122,11 @@ struct ShareGradientsBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, SumShardsFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::SumShardsBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, SumShardsFamily) {
+    return code_from<EmbeddingDomain, detail::SumShardsBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, ShareGradientsFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::ShareGradientsBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ShareGradientsFamily) {
+    return code_from<EmbeddingDomain, detail::ShareGradientsBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -18,7 +18,7 @@
 /// \file
 /// From one block a feature and shard to one vector a sample, where a tower's module takes them.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct TransposeTape;
 struct TransposeFamily {
@@ -28,10 +28,8 @@ struct TransposeFamily {
 struct CutSamplesFamily {
     using Tapes = boost::mp11::mp_list<TransposeTape>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, TransposeFamily>();
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutSamplesFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, TransposeFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutSamplesFamily);
 
 /// The adjoint of Transpose: each block gets its columns of the gradient. Local; copies no number.
 template <class Transposed>
@@ -58,7 +56,7 @@ struct Transpose {
     static std::string name() { return "Transpose"; }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/transpose.ipp"

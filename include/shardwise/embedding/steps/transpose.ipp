@@ -12,7 +12,7 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/steps/transpose.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct TransposeTape {
     struct Part {
@@ -113,13 +113,11 @@ struct CutSamplesBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, TransposeFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::TransposeBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, TransposeFamily) {
+    return code_from<EmbeddingDomain, detail::TransposeBody>();
 }
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, CutSamplesFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::CutSamplesBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutSamplesFamily) {
+    return code_from<EmbeddingDomain, detail::CutSamplesBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

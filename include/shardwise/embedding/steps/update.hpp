@@ -7,6 +7,7 @@
 #include <boost/mp11.hpp>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
@@ -18,7 +19,7 @@
 /// \file
 /// The end of every backward plan: one fused pass over the touched rows.
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct UpdateTape;
 struct UpdateFamily {
@@ -26,8 +27,7 @@ struct UpdateFamily {
     using Sees = boost::mp11::mp_list<Store, const Placement, const HeldShards, const RowRule, const OrderTraits,
                                       const UpdateStep, const WorkMemory>;
 };
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, UpdateFamily>();
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, UpdateFamily);
 
 /// Folds the gradient of every touched row and applies the rule to it, row by row. Local. Reads and writes each touched
 /// row and its state once, and reads each contribution once.
@@ -38,10 +38,10 @@ struct Update {
     using Sees = UpdateFamily::Sees;
     using Family = UpdateFamily;
     using Tape = UpdateTape;
-    static std::string name() { return std::string{"Update<"} + Rule::name + ", " + Order::name + ">"; }
+    static std::string name() { return concat({"Update<", std::string{Rule::name}, ", ", Order::name, ">"}); }
 };
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/steps/update.ipp"

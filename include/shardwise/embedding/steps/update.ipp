@@ -10,7 +10,7 @@
 #include "shardwise/embedding/steps/update.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
-namespace shardwise::inline SHARDWISE_ABI {
+namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct UpdateTape {
     Folder fold;
@@ -58,7 +58,7 @@ struct UpdateBody {
                         sum = of->terms<float>();
                     } else {
                         float* const place = sums.next();
-                        start_sum<float>(place, *of, set.dim);
+                        shardwise::detail::start_sum<float>(place, *of, set.dim);
                         sum = place;
                     }
                     if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
@@ -139,9 +139,8 @@ struct UpdateBody {
 
 }  // namespace detail
 
-template <>
-SHARDWISE_INLINE const StepCode& step_code<EmbeddingDomain, UpdateFamily>() {
-    return detail::CodeFrom<EmbeddingDomain, detail::UpdateBody>::value;
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, UpdateFamily) {
+    return code_from<EmbeddingDomain, detail::UpdateBody>();
 }
 
-}  // namespace shardwise::inline SHARDWISE_ABI
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -94,9 +94,10 @@ class RowRuleOf final : public RowRule {
 
 }  // namespace detail
 
-/// A rule with these constants.
+/// A rule with these constants. \throws BadInput for those that its `check()` refuses
 template <SparseOptimizer Rule>
 [[nodiscard]] std::shared_ptr<const RowRule> make_row_rule(const Rule& rule) {
+    check_rule(rule);
     return std::make_shared<const detail::RowRuleOf<Rule>>(rule);
 }
 

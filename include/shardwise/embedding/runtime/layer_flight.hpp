@@ -13,7 +13,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/lanes/lanes.hpp"
-#include "shardwise/embedding/layer/features.hpp"
+#include "shardwise/embedding/runtime/features.hpp"
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/itinerary.hpp"
@@ -50,7 +50,7 @@ struct LayerState {
     }
 
     const LayerFeatures* features;
-    Frame<Lanes> frame;
+    Frame<steps::Lanes> frame;
     Flight flight;
     Buffer<float> buffer;
     std::vector<MatrixView<const float>> sequences;      // (sequence)
@@ -58,8 +58,8 @@ struct LayerState {
     LayerFlight* handle = nullptr;
     bool looked_up = false;
 
-    [[nodiscard]] Lanes& lanes() { return frame.lanes(); }
-    [[nodiscard]] BatchView& batch() { return lanes().batch; }
+    [[nodiscard]] steps::Lanes& lanes() { return frame.lanes(); }
+    [[nodiscard]] steps::BatchView& batch() { return lanes().batch; }
     /// Makes room for the result of the batch.
     void allocate_output();
     [[nodiscard]] LayerVectors vectors();
@@ -119,5 +119,5 @@ class [[nodiscard]] LayerFlight {
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/layer/layer_flight.ipp"
+#include "shardwise/embedding/runtime/layer_flight.ipp"
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 

@@ -6,7 +6,8 @@
 #include <limits>
 
 #include "shardwise/core/error.hpp"
-#include "shardwise/embedding/layer/features.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/embedding/runtime/features.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -16,13 +17,13 @@ namespace detail {
 SHARDWISE_INLINE Pools pools_of(const TableConfig& table, Pools layer) {
     if (layer != Pools::by_table) {
         if (!table.pooling.empty())
-            throw BadInput{"table '" + table.name + "' asks for pooling '" + table.pooling + "'; this layer has " +
-                           name_of(layer) + " alone: leave it empty, or use Pooling<ByTable>"};
+            throw BadInput{concat({"table '", table.name, "' asks for pooling '", table.pooling, "'; this layer has ",
+                                   name_of(layer), " alone: leave it empty, or use Pooling<ByTable>"})};
         return layer;
     }
     for (const Pools pools : {Pools::sum, Pools::mean, Pools::none})
         if (table.pooling == name_of(pools)) return pools;
-    throw BadInput{"table '" + table.name + "' asks for pooling '" + table.pooling + "': give sum, mean or none"};
+    throw BadInput{concat({"table '", table.name, "' asks for pooling '", table.pooling, "': give sum, mean or none"})};
 }
 
 }  // namespace detail
@@ -30,14 +31,15 @@ SHARDWISE_INLINE Pools pools_of(const TableConfig& table, Pools layer) {
 SHARDWISE_INLINE LayerFeatures::LayerFeatures(const std::vector<TableConfig>& tables, Pools pools) {
     for (std::size_t t = 0; t < tables.size(); ++t) {
         const TableConfig& table = tables[t];
-        if (table.name.empty()) throw BadInput{"table " + std::to_string(t) + " has no name: give every table one"};
+        if (table.name.empty()) throw BadInput{concat({"table ", t, " has no name: give every table one"})};
         for (std::size_t other = 0; other < t; ++other)
             if (tables[other].name == table.name)
-                throw BadInput{"table '" + table.name + "' stands twice: give every table one name"};
+                throw BadInput{concat({"table '", table.name, "' stands twice: give every table one name"})};
         const Pools own = detail::pools_of(table, pools);
         for (const std::string& feature : features_of(table)) {
             if (std::find(names.begin(), names.end(), feature) != names.end())
-                throw BadInput{"feature '" + feature + "' stands twice in the tables: give every feature one name"};
+                throw BadInput{
+                    concat({"feature '", feature, "' stands twice in the tables: give every feature one name"})};
             names.push_back(feature);
             const bool pooled = own != Pools::none;
             results.push_back(
@@ -49,9 +51,9 @@ SHARDWISE_INLINE LayerFeatures::LayerFeatures(const std::vector<TableConfig>& ta
             }
             const std::int64_t columns = std::int64_t{width} + table.dim;
             if (columns > std::numeric_limits<int>::max())
-                throw BadInput{"the features up to '" + feature + "' have " + std::to_string(columns) +
-                               " columns together, and a layer's results have at most " +
-                               std::to_string(std::numeric_limits<int>::max()) + ": give smaller dimensions"};
+                throw BadInput{concat({"the features up to '", feature, "' have ", columns,
+                                       " columns together, and a layer's results have at most ",
+                                       std::numeric_limits<int>::max(), ": give smaller dimensions"})};
             width = static_cast<int>(columns);
         }
     }
@@ -67,7 +69,7 @@ SHARDWISE_INLINE void LayerFeatures::become_towers(const std::vector<int>& outpu
     dims = outputs;
 }
 
-SHARDWISE_INLINE std::int64_t LayerFeatures::output_elements(const BatchView& batch) const {
+SHARDWISE_INLINE std::int64_t LayerFeatures::output_elements(const steps::BatchView& batch) const {
     std::int64_t elements = batch.samples() * width;
     for (std::size_t f = 0; f < results.size(); ++f)
         if (!results[f].pooled) elements += batch.values(static_cast<int>(f)) * results[f].dim;

@@ -7,7 +7,8 @@
 
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/core/at.hpp"
-#include "shardwise/embedding/layer/layer_base.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -50,10 +51,9 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
                                  options_.memory->tables());
         }
     } catch (const std::bad_alloc&) {
-        throw BadInput{std::string{has_module ? "the tables, moments and module" : "the tables and moments"} +
-                       " on rank " + std::to_string(comm_.rank()) + " take " +
-                       std::to_string(predict_static_bytes(comm_.rank())) +
-                       " bytes, and there is not so much memory: give smaller tables, or more ranks"};
+        throw BadInput{concat({has_module ? "the tables, moments and module" : "the tables and moments", " on rank ",
+                               comm_.rank(), " take ", predict_static_bytes(comm_.rank()),
+                               " bytes, and there is not so much memory: give smaller tables, or more ranks"})};
     }
     for (std::size_t part = 0; part < stores_.size(); ++part)
         initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed);
@@ -97,8 +97,8 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     if (!state.looked_up)
         throw BadInput{"backward of a flight that was not looked up: call forward first, and backward once a flight"};
     if (steps_ >= most_steps)  // set_steps takes every number that a checkpoint of a layer may have
-        throw BadInput{"this layer is at step " + std::to_string(steps_) +
-                       ", and counts no further: give set_steps a smaller number"};
+        throw BadInput{
+            concat({"this layer is at step ", steps_, ", and counts no further: give set_steps a smaller number"})};
     static_cast<void>(flight.release());
     state.bind_gradient(gradient);
     step_.step = steps_ + 1;
@@ -109,8 +109,7 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
 
 SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
     if (steps < 0 || steps > most_steps)
-        throw BadInput{std::to_string(steps) + " training steps: give a number from 0 to " +
-                       std::to_string(most_steps)};
+        throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
     steps_ = steps;
 }
 
@@ -133,15 +132,16 @@ SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, const std::str
 }
 
 SHARDWISE_INLINE detail::LayerState& LayerBase::state_of(Flight& flight, const char* what) const {
-    if (!flight) throw BadInput{std::string{what} + " of a flight that has ended: start a new one for each batch"};
+    if (!flight) throw BadInput{concat({what, " of a flight that has ended: start a new one for each batch"})};
     if (flight.state_->features != &blueprint_.features())
-        throw BadInput{std::string{what} + " of a flight that another layer started"};
+        throw BadInput{concat({what, " of a flight that another layer started"})};
     return *flight.state_;
 }
 
 SHARDWISE_INLINE std::string LayerBase::no_module(const std::string& name) const {
     if (towers_.policy == nullptr) return "the layer's towers have no modules: give it a Tower<> policy";
-    return "the towers of this layer have modules '" + towers_.policy->name() + "', and '" + name + "' was asked for";
+    return concat(
+        {"the towers of this layer have modules '", towers_.policy->name(), "', and '", name, "' was asked for"});
 }
 
 SHARDWISE_INLINE void LayerBase::agree_on(const std::string& wrong, const SourceLocation& where) {

@@ -9,7 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -39,11 +39,11 @@ struct LayerFeatures {
     void become_towers(const std::vector<int>& outputs);
 
     /// Elements of the result of a batch.
-    [[nodiscard]] std::int64_t output_elements(const BatchView& batch) const;
+    [[nodiscard]] std::int64_t output_elements(const steps::BatchView& batch) const;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/layer/features.ipp"
+#include "shardwise/embedding/runtime/features.ipp"
 #endif

@@ -15,8 +15,8 @@
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
-#include "shardwise/embedding/layer/features.hpp"
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/features.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/sharding/placement.hpp"
@@ -59,7 +59,7 @@ class LayerBlueprint {
     [[nodiscard]] const LayerFeatures& features() const noexcept { return features_; }
     /// The plans of the layer, side by side, and which features each has.
     [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
-    [[nodiscard]] const FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
+    [[nodiscard]] const steps::FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
     /// Where the steps of a part stand in the program.
     [[nodiscard]] BranchPath path_of(std::size_t part) const {
         return parts_.size() == 1 ? BranchPath{} : BranchPath{part};
@@ -81,13 +81,13 @@ class LayerBlueprint {
                                          int rank = 0) const {
         check_batches(batches.size());
         check_rank(rank);
-        std::vector<BatchView> bound(batches.size());
+        std::vector<steps::BatchView> bound(batches.size());
         for (std::size_t i = 0; i < batches.size(); ++i)
             bound[i].bind(batches[i], features_.names);
         return predict_bound(std::move(bound), tally, rank);
     }
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
-    void check(const BatchView& batch) const;
+    void check(const steps::BatchView& batch) const;
 
     /// Bytes of tables, moments and modules on a rank. \throws BadInput when there is no such rank
     [[nodiscard]] std::int64_t static_bytes(int rank) const;
@@ -100,7 +100,7 @@ class LayerBlueprint {
     [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
     void place(const std::vector<int>& tower_of);
     void take_digest(const Towers& towers);
-    [[nodiscard]] LayerCost predict_bound(std::vector<BatchView> batches, MemoryTally* tally, int rank) const;
+    [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank) const;
 
     Topology topology_;
     std::vector<TableConfig> tables_;
@@ -108,12 +108,12 @@ class LayerBlueprint {
     LayerFeatures features_;
     TowerModules towers_;
     std::vector<Part> parts_;
-    FeaturesByPlan features_by_plan_;
+    steps::FeaturesByPlan features_by_plan_;
     Digest digest_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/layer/blueprint.ipp"
+#include "shardwise/embedding/runtime/blueprint.ipp"
 #endif

@@ -5,14 +5,15 @@
 #include <cstddef>
 
 #include "shardwise/core/at.hpp"
-#include "shardwise/embedding/layer/layer_flight.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/embedding/runtime/layer_flight.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
 SHARDWISE_INLINE void LayerState::allocate_output() {
-    const BatchView& given = batch();
+    const steps::BatchView& given = batch();
     const std::int64_t samples = given.samples();
     const std::int64_t elements = features->output_elements(given);
     float* const data = buffer.resize(static_cast<std::size_t>(elements)).data();
@@ -41,17 +42,14 @@ SHARDWISE_INLINE LayerVectors LayerState::vectors() {
 }
 
 SHARDWISE_INLINE std::string LayerState::wrong_gradient(const LayerVectors& given) {
-    const auto shape = [](std::int64_t rows, std::int64_t columns) {
-        return std::to_string(rows) + " x " + std::to_string(columns);
-    };
+    const auto shape = [](std::int64_t rows, std::int64_t columns) { return concat({rows, " x ", columns}); };
     const MatrixView<const float>& all = given.pooled;
     const std::int64_t samples = batch().samples();
     if (features->width > 0 && (all.rows() != samples || all.columns() != features->width))
-        return "the gradient is " + shape(all.rows(), all.columns()) + ", and the output " +
-               shape(samples, features->width);
+        return concat({"the gradient is ", shape(all.rows(), all.columns()), ", and the output ",
+                       shape(samples, features->width)});
     if (given.sequences.size() > sequences.size())
-        return "a gradient of " + std::to_string(given.sequences.size()) + " matrices for " +
-               std::to_string(sequences.size()) + " features";
+        return concat({"a gradient of ", given.sequences.size(), " matrices for ", sequences.size(), " features"});
     for (std::size_t f = 0; f < features->results.size(); ++f) {
         const LayerFeatures::Result& result = features->results[f];
         if (result.pooled) continue;
@@ -60,8 +58,8 @@ SHARDWISE_INLINE std::string LayerState::wrong_gradient(const LayerVectors& give
             number < given.sequences.size() ? given.sequences[number] : MatrixView<const float>{};
         const std::int64_t rows = sequences[number].rows();
         if (number >= given.sequences.size() || one.rows() != rows || one.columns() != result.dim)
-            return "the gradient of feature '" + features->names[f] + "' is " + shape(one.rows(), one.columns()) +
-                   ", and the output " + shape(rows, result.dim);
+            return concat({"the gradient of feature '", features->names[f], "' is ", shape(one.rows(), one.columns()),
+                           ", and the output ", shape(rows, result.dim)});
     }
     return {};
 }

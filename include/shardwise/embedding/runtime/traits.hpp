@@ -45,5 +45,5 @@ struct LayerTraits {
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/layer/traits.ipp"
+#include "shardwise/embedding/runtime/traits.ipp"
 #endif

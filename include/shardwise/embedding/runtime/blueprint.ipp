@@ -7,9 +7,10 @@
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -21,7 +22,8 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
       traits_{std::move(traits)},
       features_{tables_, traits_.pools} {
     check_sizes();
-    if (traits_.hierarchical && towers.empty() && !spans_towers()) towers = deal_tables(tables_, topology_.towers());
+    if (traits_.hierarchical && towers.empty() && !spans_towers())
+        towers = deal_tables(tables_, topology_.towers(), traits_.mixed);
     std::vector<int> tower_of;  // (table)
     if (!towers.empty()) {
         topology_ = with_towers(topology_, static_cast<int>(towers.size()));
@@ -54,9 +56,9 @@ SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
         bytes += 4.0 * static_cast<double>(table.rows) *
                  (table.dim * (1.0 + traits_.rule->element_slots()) + traits_.rule->row_slots());
         if (bytes > most)
-            throw BadInput{"table '" + table.name + "', of " + std::to_string(table.rows) + " rows and dimension " +
-                           std::to_string(table.dim) + ", brings the tables and moments of the layer to " +
-                           whole(bytes) + " bytes, and a layer has at most " + whole(most) + ": give smaller tables"};
+            throw BadInput{concat({"table '", table.name, "', of ", table.rows, " rows and dimension ", table.dim,
+                                   ", brings the tables and moments of the layer to ", whole(bytes),
+                                   " bytes, and a layer has at most ", whole(most), ": give smaller tables"})};
     }
 }
 
@@ -94,8 +96,8 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
                              [&](const ShardingTraits& other) { return other.name == name; });
     };
     if (named(sharding.name) > 1)
-        throw BadInput{"two policies of this Mixed layer are called '" + sharding.name +
-                       "', and tables choose by name: give each policy a name of its own"};
+        throw BadInput{concat({"two policies of this Mixed layer are called '", sharding.name,
+                               "', and tables choose by name: give each policy a name of its own"})};
     std::vector<int> numbers;
     std::size_t feature = 0;
     for (std::size_t t = 0; t < tables_.size(); ++t) {
@@ -104,7 +106,8 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
         const std::string& asked = tables_[t].sharding;
         const bool any = asked.empty() && !traits_.mixed;
         if (!any && named(asked) == 0) {
-            std::string text = "table '" + tables_[t].name + "' asks for sharding '" + asked + "'; this layer has ";
+            std::string text =
+                concat({"table '", tables_[t].name, "' asks for sharding '", asked, "'; this layer has "});
             for (const ShardingTraits& known : traits_.shardings)
                 text += known.name + (&known == &traits_.shardings.back() ? "" : ", ");
             if (!traits_.mixed) text += " alone: leave it empty, or use Mixed";
@@ -143,25 +146,25 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers) {
 
 SHARDWISE_INLINE void LayerBlueprint::check_batches(std::size_t count) const {
     if (count != static_cast<std::size_t>(topology_.ranks()))
-        throw BadInput{"predict_cost is given " + std::to_string(count) + " batches for " +
-                       std::to_string(topology_.ranks()) + " ranks: give one a rank"};
+        throw BadInput{
+            concat({"predict_cost is given ", count, " batches for ", topology_.ranks(), " ranks: give one a rank"})};
 }
 
 SHARDWISE_INLINE void LayerBlueprint::check_rank(int rank) const {
     if (rank < 0 || rank >= topology_.ranks())
-        throw BadInput{"rank " + std::to_string(rank) + " of " + std::to_string(topology_.ranks()) +
-                       ": ranks are numbered from 0"};
+        throw BadInput{concat({"rank ", rank, " of ", topology_.ranks(), ": ranks are numbered from 0"})};
 }
 
-SHARDWISE_INLINE void LayerBlueprint::check(const BatchView& batch) const {
+SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const {
     for (const Part& part : parts_) {
         const bool sequences = !part.pooling.pooled && batch.weighted();
-        if (sequences && !part.pooling.beside_pooled) throw BadInput{weights_of_a_sequence};
+        if (sequences && !part.pooling.beside_pooled) throw BadInput{steps::weights_of_a_sequence};
         for (const FeaturePlacement& feature : part.placement.features) {
             std::string wrong;
-            if (sequences) wrong = first_weighed_id(batch, feature.feature, feature);
+            if (sequences) wrong = steps::first_weighed_id(batch, feature.feature, feature);
             if (wrong.empty())
-                wrong = first_wrong_id(batch, feature.feature, feature, at(part.placement.tables, feature.table));
+                wrong =
+                    steps::first_wrong_id(batch, feature.feature, feature, at(part.placement.tables, feature.table));
             if (!wrong.empty()) throw BadInput{wrong};
         }
     }
@@ -177,18 +180,18 @@ SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
     return bytes;
 }
 
-SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<BatchView> batches, MemoryTally* tally,
+SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
                                                          int rank) const {
-    for (const BatchView& batch : batches)
+    for (const steps::BatchView& batch : batches)
         check(batch);
     if (tally != nullptr) {
         tally->begin_batch();
         tally->need(at(batches, rank).bytes());
         tally->need(4 * features_.output_elements(at(batches, rank)));
     }
-    CostTree<EmbeddingCost> tree;
-    const auto bind = [&](const BranchPath& path) -> EmbeddingCost& {
-        EmbeddingCost& cost = tree.at(path);
+    CostTree<steps::EmbeddingCost> tree;
+    const auto bind = [&](const BranchPath& path) -> steps::EmbeddingCost& {
+        steps::EmbeddingCost& cost = tree.at(path);
         cost.wires = &traits_.wires;
         cost.order = traits_.order;
         cost.towers = &towers_;
@@ -197,7 +200,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<BatchView> 
     };
     bind({}).batches = std::move(batches);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-        EmbeddingCost& cost = bind(path_of(i));
+        steps::EmbeddingCost& cost = bind(path_of(i));
         cost.placement = &parts_[i].placement;
         cost.pooling = &parts_[i].pooling;
     }

@@ -16,9 +16,9 @@
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
-#include "shardwise/embedding/layer/blueprint.hpp"
-#include "shardwise/embedding/layer/layer_flight.hpp"
-#include "shardwise/embedding/layer/traits.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_flight.hpp"
+#include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
@@ -123,7 +123,7 @@ class LayerBase {
     void validate(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         std::string wrong;
         try {
-            BatchView bound;
+            steps::BatchView bound;
             bound.bind(batch, features());
             blueprint_.check(bound);
         } catch (const BadInput& error) {
@@ -212,7 +212,7 @@ class LayerBase {
     Digest digest_;                 // of all that ranks have to agree on, but the number of steps
     std::vector<HeldShards> held_;  // (part)
     std::vector<Store> stores_;     // (part)
-    WorkMemory work_;
+    steps::WorkMemory work_;
     UpdateStep step_;
     States bound_;
     std::int64_t steps_ = 0;
@@ -223,5 +223,5 @@ class LayerBase {
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/layer/layer_base.ipp"
+#include "shardwise/embedding/runtime/layer_base.ipp"
 #endif
