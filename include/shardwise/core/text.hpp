@@ -27,13 +27,13 @@ class Word {
   public:
     // NOLINTBEGIN(google-explicit-constructor,cppcoreguidelines-pro-type-member-init): what concat is given
     Word(const char* text) : Word{std::string_view{text}} {}
-    Word(std::string_view text) : kind_{Kind::text}, text_{text} {}
+    Word(std::string_view text) : kind_{Kind::text}, view{text} {}
     Word(const std::string& text) : Word{std::string_view{text}} {}
     template <detail::WholeNumber T>
     Word(T number)
-        : kind_{std::signed_integral<T> ? Kind::whole : Kind::natural}, whole_{static_cast<std::int64_t>(number)} {}
+        : kind_{std::signed_integral<T> ? Kind::whole : Kind::natural}, integer{static_cast<std::int64_t>(number)} {}
     template <std::floating_point T>
-    Word(T number) : kind_{Kind::real}, real_{static_cast<double>(number)} {}
+    Word(T number) : kind_{Kind::real}, real{static_cast<double>(number)} {}
     // NOLINTEND(google-explicit-constructor,cppcoreguidelines-pro-type-member-init)
 
     void append_to(std::string& text) const;
@@ -42,9 +42,9 @@ class Word {
     enum class Kind { text, whole, natural, real };
     Kind kind_;
     union {
-        std::string_view text_;
-        std::int64_t whole_;
-        double real_;
+        std::string_view view;
+        std::int64_t integer;
+        double real;
     };
 };
 

@@ -9,16 +9,16 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE void Word::append_to(std::string& text) const {
     switch (kind_) {
         case Kind::text:
-            text += text_;
+            text += view;
             return;
         case Kind::whole:
-            text += std::to_string(whole_);
+            text += std::to_string(integer);
             return;
         case Kind::natural:
-            text += std::to_string(static_cast<std::uint64_t>(whole_));
+            text += std::to_string(static_cast<std::uint64_t>(integer));
             return;
         case Kind::real:
-            text += std::to_string(real_);
+            text += std::to_string(real);
             return;
     }
 }
