@@ -53,8 +53,9 @@ std::unique_ptr<sw::LayerBase> make(sw::CommunicatorRef comm, std::vector<sw::Ta
 """
 OWN_RULE = """#include "shardwise/embedding/tables/row_rule.hpp"
 namespace sw = shardwise;
+template <int N>
 struct Momentum {
-    static constexpr const char* name = "momentum";
+    static constexpr char name[] = {'m', 'o', 'm', 'e', 'n', 't', 'u', 'm', '0' + N, 0};
     static constexpr int element_slots = 1;
     static constexpr int row_slots = 0;
     static constexpr bool needs_row_norm = false;
@@ -69,6 +70,7 @@ struct Momentum {
     }
 };
 """
+OWN_RULES = 8  # told from none: one is too little to be seen
 COMPOSITIONS = [f"sw::Sharding<sw::{s}>, sw::Pooling<sw::{p}>, sw::Order<sw::{o}>"
                 for s, p, o in [("Row", "Sum", "Tree"), ("Row", "Mean", "Tree"), ("Row", "None", "Tree"),
                                 ("Table", "Sum", "Tree"), ("Table", "Mean", "Sample"), ("Row", "Mean", "Sample"),
@@ -149,8 +151,9 @@ def measure_programs(build, repetitions):
     """What users' programs take: a row each, and what is told from two of them as a difference."""
     compiler = next(command for name, (command, _) in commands(build, True).items() if name.startswith("examples/"))[0]
     base = [compiler, "-std=c++20", "-O2", "-DNDEBUG", "-I", os.path.join(ROOT, "include"), "-c"]
-    own = "inline std::shared_ptr<const sw::RowRule> own() { return sw::make_row_rule(Momentum{}); }\n"
-    use = "std::shared_ptr<const sw::RowRule> use();\nstd::shared_ptr<const sw::RowRule> use() { return "
+    use = "void use(std::vector<std::shared_ptr<const sw::RowRule>>& all) {\n%s}\n"
+    add = "".join(f"    known.add_optimizer(Momentum<{n}>{{}});\n" for n in range(OWN_RULES))
+    make = "".join(f"    all.push_back(sw::make_row_rule(Momentum<{n}>{{}}));\n" for n in range(OWN_RULES))
     with open(os.path.join(ROOT, "tests/docs/readme.cpp"), encoding="utf-8") as file:
         readme = file.read()
     programs = {
@@ -158,9 +161,9 @@ def measure_programs(build, repetitions):
         "one layer by types": typed(1),
         "nine layers by types": typed(len(COMPOSITIONS)),
         "layers by names": NAMED % "",
-        "layers by names, and an optimizer": OWN_RULE + NAMED % "    known.add_optimizer(Momentum{});\n",
-        "no optimizer": OWN_RULE + use + "nullptr; }\n",
-        "an optimizer": OWN_RULE + own + use + "own(); }\n",
+        "layers by names, and optimizers": OWN_RULE + NAMED % add,
+        "no optimizer": OWN_RULE + use % "    all.push_back(nullptr);\n",
+        "optimizers": OWN_RULE + use % make,
     }
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -179,8 +182,8 @@ def measure_programs(build, repetitions):
                     peak[name] = max(peak[name], result[1])
             best = {name: min(values) for name, values in seconds.items()}
             extra = (best["nine layers by types"] - best["one layer by types"]) / (len(COMPOSITIONS) - 1)
-            bodies = best.pop("an optimizer") - best.pop("no optimizer")
-            by_name = best["layers by names, and an optimizer"] - best["layers by names"]
+            bodies = (best.pop("optimizers") - best.pop("no optimizer")) / OWN_RULES
+            by_name = (best.pop("layers by names, and optimizers") - best["layers by names"]) / OWN_RULES
             for name, value in best.items():
                 rows.append({"name": f"{name}, {form}", "seconds": value, "peak_mib": peak[name], "budget": None,
                              "over": False})
