@@ -25,14 +25,19 @@ namespace {
 
 namespace sw = shardwise;
 
-template <class Rule>
-std::string complaint(const Rule& rule) {
+template <class Make>
+std::string message(Make make) {
     try {
-        sw::check_rule(rule);
+        make();
     } catch (const sw::BadInput& error) {
         return error.what();
     }
     return {};
+}
+
+template <class Rule>
+std::string complaint(const Rule& rule) {
+    return message([&] { sw::check_rule(rule); });
 }
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -72,16 +77,6 @@ struct Scaled : sw::Sgd {
         if (scale == 0.0F) throw sw::BadInput{"scaled: scale is 0: give another number"};
     }
 };
-
-template <class Make>
-std::string message(Make make) {
-    try {
-        make();
-    } catch (const sw::BadInput& error) {
-        return error.what();
-    }
-    return {};
-}
 
 // Where the layer is drawn, and where it is made.
 template <class Rule>

@@ -16,7 +16,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// Base of all errors that the library throws.
 class Error : public std::runtime_error {
   public:
-    Error(const std::string& what, int exit_status);
+    Error(const std::string& what, int exit_status) : std::runtime_error{what}, exit_status_{exit_status} {}
     /// 2: bad usage or bad input; 3: a peer failed, a deadline passed or ranks disagreed.
     [[nodiscard]] int exit_status() const noexcept { return exit_status_; }
 
@@ -54,7 +54,3 @@ class Mismatch : public Error {
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
-
-#if !defined(SHARDWISE_COMPILED)
-#include "shardwise/core/error.ipp"
-#endif
