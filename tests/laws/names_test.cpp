@@ -156,56 +156,66 @@ std::vector<std::string> all_sentences() {
     return all;
 }
 
+using boost::mp11::mp_list;
+using ShardingLists =
+    mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<PerHost>,
+            mp_list<sw::Col<3>>, mp_list<sw::Row, sw::DP>, mp_list<sw::Col<>, sw::DP>, mp_list<sw::Table, sw::DP>,
+            mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<PerHost, sw::DP>,
+            mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<PerHost, sw::Row, sw::Col<3>>>;
+using Modules = mp_list<sw::PassThrough, Mix>;
+using Wires = mp_list<sw::Fp32, sw::Bf16>;
+
+template <class S, class C, class P, class O, class M, class F>
+constexpr sw::LayerFacts facts_of_types(mp_list<S, C, P, O, M, F>) {
+    return sw::detail::facts_of<S, C, P, O, F, M>(boost::mp11::mp_size<S>::value > 1);
+}
+template <class... Combination>
+std::vector<sw::LayerFacts> facts_of_each(mp_list<Combination...>) {
+    return {facts_of_types(Combination{})...};
+}
+/// use of each type of a list, in a vector.
+template <class... T, class Use>
+auto of_each(mp_list<T...>, Use use) {
+    return std::vector{use(boost::mp11::mp_identity<T>{})...};
+}
+template <class Axis>
+std::vector<std::string> names_on() {
+    return of_each(typename Axis::values{}, [](auto value) { return std::string{decltype(value)::type::name}; });
+}
+
 /// Calls use(names, the sentence that refuses the types; "" for none) for every combination of sharding, collective,
 /// pooling, order, wires and module.
 template <class Use>
 void for_all_combinations(Use use) {
-    using boost::mp11::mp_for_each;
-    using boost::mp11::mp_identity;
-    using boost::mp11::mp_list;
-    using boost::mp11::mp_transform;
-    const auto each = [](auto list, auto with) {
-        mp_for_each<mp_transform<mp_identity, decltype(list)>>(
-            [&](auto value) { with(mp_identity<typename decltype(value)::type>{}); });
-    };
-    using Shardings =
-        mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<PerHost>,
-                mp_list<sw::Col<3>>, mp_list<sw::Row, sw::DP>, mp_list<sw::Col<>, sw::DP>, mp_list<sw::Table, sw::DP>,
-                mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<PerHost, sw::DP>,
-                mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<PerHost, sw::Row, sw::Col<3>>>;
-    each(Shardings{}, [&](auto shardings) {
-        each(sw::CollectiveAxis::values{}, [&](auto collective) {
-            each(sw::PoolingAxis::values{}, [&](auto pooling) {
-                each(sw::OrderAxis::values{}, [&](auto order) {
-                    each(mp_list<sw::PassThrough, Mix>{}, [&](auto module) {
-                        each(mp_list<sw::Fp32, sw::Bf16>{}, [&](auto forward) {
-                            using S = typename decltype(shardings)::type;
-                            using C = typename decltype(collective)::type;
-                            using P = typename decltype(pooling)::type;
-                            using O = typename decltype(order)::type;
-                            using M = typename decltype(module)::type;
-                            using F = typename decltype(forward)::type;
-                            constexpr sw::LayerFacts facts =
-                                sw::detail::facts_of<S, C, P, O, F, M>(boost::mp11::mp_size<S>::value > 1);
-                            const char* const sentence = sw::refusal(facts);
+    const std::vector<sw::LayerFacts> facts =
+        facts_of_each(boost::mp11::mp_product<mp_list, ShardingLists, sw::CollectiveAxis::values,
+                                              sw::PoolingAxis::values, sw::OrderAxis::values, Modules, Wires>{});
+    const auto shardings =
+        of_each(ShardingLists{}, [](auto list) { return names_of(typename decltype(list)::type{}); });
+    const auto modules =
+        of_each(Modules{}, [](auto module) { return sw::module_policy<typename decltype(module)::type>({}); });
+    auto next = facts.begin();
+    for (const auto& sharding : shardings)
+        for (const std::string& collective : names_on<sw::CollectiveAxis>())
+            for (const std::string& pooling : names_on<sw::PoolingAxis>())
+                for (const std::string& order : names_on<sw::OrderAxis>())
+                    for (const auto& module : modules)
+                        for (const char* forward : {"fp32", "bf16"}) {
+                            const char* const sentence = sw::refusal(*next++);
                             for (const char* backward : {"fp32", "bf16"})
                                 for (const char* optimizer : {"sgd", "rowwise_adagrad"})
-                                    use(sw::LayerNames{.shardings = names_of(S{}),
-                                                       .collective = C::name,
+                                    use(sw::LayerNames{.shardings = sharding,
+                                                       .collective = collective,
                                                        .optimizer = optimizer,
-                                                       .pooling = P::name,
-                                                       .order = O::name,
-                                                       .forward_wire = F::name,
+                                                       .pooling = pooling,
+                                                       .order = order,
+                                                       .forward_wire = forward,
                                                        .backward_wire = backward,
                                                        .rule = nullptr,
-                                                       .module = sw::module_policy<M>({})},
+                                                       .module = module},
                                         std::string{sentence == nullptr ? "" : sentence});
-                        });
-                    });
-                });
-            });
-        });
-    });
+                        }
+    ASSERT_TRUE(next == facts.end());
 }
 
 std::string text_of(const sw::LayerNames& n) {

@@ -150,7 +150,7 @@ SHARDWISE_INLINE bool ThreadCommunicator::progress(Operation& op, std::unique_lo
         retire(op);
         return true;
     }
-    throw_if_hopeless(op);
+    if (state_->poisoned) throw_if_hopeless(op);
     return false;
 }
 

@@ -24,7 +24,7 @@ class ThreadWorld {
     [[nodiscard]] Topology topology() const noexcept { return state_.options.topology; }
 
     /// Runs `body(ThreadCommunicator&)` on every rank, each on a thread of its own, and waits for all of them.
-    /// \throws PeerFailed when an earlier run failed
+    /// \throws PeerFailed when an earlier run failed, std::system_error where a rank gets no thread
     /// When a rank throws, the waits of the others end with PeerFailed, and `run` rethrows the first rank's exception.
     /// A thread that is still stuck after the grace time ends the process with a report and status 3.
     template <class Body>

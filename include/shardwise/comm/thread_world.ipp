@@ -8,11 +8,13 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -29,31 +31,42 @@ SHARDWISE_INLINE void ThreadWorld::run_all(const std::function<void(ThreadCommun
     std::fill(state_.ended.begin(), state_.ended.end(), false);
     std::vector<std::thread> threads;
     threads.reserve(static_cast<std::size_t>(ranks));
+    const auto run_rank = [&](int rank) {
+        std::exception_ptr failure;
+        std::string what = "an exception that is no std::exception";
+        try {
+            ThreadCommunicator comm{state_, rank};
+            body(comm);
+        } catch (const std::exception& error) {
+            failure = std::current_exception();
+            what = error.what();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        const std::lock_guard lock{state_.mutex};
+        if (failure) {
+            if (!first) first = failure;
+            if (state_.culprit == rank) first = failure;
+            state_.poison(rank, what);
+        }
+        state_.ended[static_cast<std::size_t>(rank)] = true;
+        --running;
+        for (auto& w : state_.wake)
+            w.ring();
+        state_.world_changed.notify_all();
+    };
     for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            std::exception_ptr failure;
-            std::string what = "an exception that is no std::exception";
-            try {
-                ThreadCommunicator comm{state_, rank};
-                body(comm);
-            } catch (const std::exception& error) {
-                failure = std::current_exception();
-                what = error.what();
-            } catch (...) {
-                failure = std::current_exception();
-            }
+        try {
+            threads.emplace_back(run_rank, rank);
+        } catch (const std::system_error& error) {
+            const std::string what = concat({"rank ", rank, " of ", ranks, " gets no thread"});
             const std::lock_guard lock{state_.mutex};
-            if (failure) {
-                if (!first) first = failure;
-                if (state_.culprit == rank) first = failure;
-                state_.poison(rank, what);
-            }
-            state_.ended[static_cast<std::size_t>(rank)] = true;
-            --running;
-            for (auto& w : state_.wake)
-                w.ring();
-            state_.world_changed.notify_all();
-        });
+            if (!state_.poisoned) first = std::make_exception_ptr(std::system_error{error.code(), what});
+            state_.poison(rank, what);
+            std::fill(state_.ended.begin() + rank, state_.ended.end(), true);
+            running -= ranks - rank;
+            break;
+        }
     }
     {
         std::unique_lock lock{state_.mutex};

@@ -23,16 +23,21 @@ namespace shardwise::inline SHARDWISE_ABI {
             lanes[lane] = std::fma(g, g, lanes[lane]);
         }
 #else
-    using Floats [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
-    using Doubles [[gnu::vector_size(64)]] = double;
+    using Floats [[gnu::vector_size(16), gnu::aligned(4), gnu::may_alias]] = float;
+    using Doubles [[gnu::vector_size(32)]] = double;  // two of four: one of eight goes by way of memory before AVX-512
     static_assert(alignof(Floats) == alignof(float));
-    Doubles all{};
+    Doubles low{};
+    Doubles high{};
     for (; i + 8 <= dim; i += 8) {  // the product is exact: fused or not, the sum rounds once
-        const Doubles g = __builtin_convertvector(*reinterpret_cast<const Floats*>(gradient + i), Doubles);
-        all += g * g;
+        const Doubles a = __builtin_convertvector(*reinterpret_cast<const Floats*>(gradient + i), Doubles);
+        const Doubles b = __builtin_convertvector(*reinterpret_cast<const Floats*>(gradient + i + 4), Doubles);
+        low += a * a;
+        high += b * b;
     }
-    for (int lane = 0; lane < 8; ++lane)
-        lanes[lane] = all[lane];
+    for (int lane = 0; lane < 4; ++lane) {
+        lanes[lane] = low[lane];
+        lanes[lane + 4] = high[lane];
+    }
 #endif
     for (int lane = 0; i + lane < dim; ++lane) {
         const double g = gradient[i + lane];

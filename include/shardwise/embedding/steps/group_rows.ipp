@@ -13,10 +13,33 @@
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
 
+namespace detail {
+
+/// A block's ids and the gradients of its bags, apart from the lanes: what a loop over bags writes cannot
+/// change them.
+struct BagsOfBlock {
+    std::int32_t source;
+    bool an_id;  ///< each id has a contribution of its own; else all ids of a bag share one
+    const std::int32_t* lengths;
+    std::int64_t ids;
+    const LocalRow* rows;
+    const float* weights;
+    const float* gradients;
+    std::int64_t stride;
+    std::int64_t done = 0;  ///< ids of the bags before
+
+    [[nodiscard]] std::int64_t length(std::int64_t bag) const noexcept {
+        return lengths != nullptr ? lengths[bag] : (ids == 0 ? 0 : 1);
+    }
+    [[nodiscard]] const float* gradient(std::int64_t row) const noexcept { return gradients + row * stride; }
+};
+
+}  // namespace detail
+
 struct GroupTape {
     std::vector<RowGroups> groups;             // (slot)
-    std::vector<std::int64_t> done;            // (feature of a table): ids of the bags before
     std::vector<std::vector<std::size_t>> of;  // (slot): its blocks among the lane's
+    std::vector<detail::BagsOfBlock> bags;     // (feature of a table), of one source
 };
 
 namespace detail {
@@ -41,7 +64,7 @@ struct GroupBody {
         }
         lanes.rows.clear();
         for (std::size_t slot = 0; slot < held.shards.size(); ++slot)
-            lanes.rows.push_back(work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.done,
+            lanes.rows.push_back(work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.bags,
                                             tape.groups[slot].on(*view.state<WorkMemory>().resource)));
     }
 
@@ -92,7 +115,7 @@ struct GroupBody {
 
         /// The touched rows of one shard, given the numbers of its blocks.
         [[nodiscard]] RowSet group(int slot, const HeldShards::Shard& shard, const std::vector<std::size_t>& blocks,
-                                   std::vector<std::int64_t>& done, RowGroups& groups) const {
+                                   std::vector<BagsOfBlock>& bags, RowGroups& groups) const {
             std::int64_t all_ids = 0;
             std::int64_t count = 0;
             for (const std::size_t b : blocks) {
@@ -100,65 +123,80 @@ struct GroupBody {
                 count += one_an_id(ids[b]) ? ids[b].ids : ids[b].head.n;
             }
             Contribution* contribution = groups.resize(count).data();
-            for_bags(blocks, done,
-                     [&](const IdBlock& block, const VectorBlock& gradient, std::int64_t bag, std::int64_t i,
-                         std::int64_t end) {
-                         if (!one_an_id(block))
-                             *contribution++ = {
-                                 .gradient = gradient.row(bag), .weight = 1.0F, .source = block.head.source};
-                         else
-                             for (; i < end; ++i)
-                                 *contribution++ = {.gradient = gradient.row(pooled ? bag : i),
-                                                    .weight = block.weights == nullptr ? 1.0F : block.weights[i],
-                                                    .source = block.head.source};
-                     });
+            for_sources(blocks, bags, [&](std::int64_t samples) {
+                for_bags(bags, samples, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
+                    if (!of.an_id)
+                        *contribution++ = {.gradient = of.gradient(bag), .weight = 1.0F, .source = of.source};
+                    else
+                        for (; i < end; ++i)
+                            *contribution++ = {.gradient = of.gradient(pooled ? bag : i),
+                                               .weight = of.weights == nullptr ? 1.0F : of.weights[i],
+                                               .source = of.source};
+                });
+            });
             return groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
                 std::uint64_t number = 0;
-                for_bags(blocks, done,
-                         [&](const IdBlock& block, const VectorBlock&, std::int64_t, std::int64_t i, std::int64_t end) {
-                             const bool an_id = one_an_id(block);
-                             for (; i < end; ++i) {
-                                 use(block.rows[i], number);
-                                 number += an_id ? 1U : 0U;
-                             }
-                             number += an_id ? 0U : 1U;
-                         });
+                for_sources(blocks, bags, [&](std::int64_t samples) {
+                    if (bags.size() == 1 && bags.front().an_id) {  // numbers are those of the ids
+                        const BagsOfBlock of = bags.front();
+                        for (std::int64_t i = 0; i < of.ids; ++i)
+                            use(of.rows[i], number++);
+                    } else {
+                        for_bags(bags, samples,
+                                 [&](const BagsOfBlock& of, std::int64_t, std::int64_t i, std::int64_t end) {
+                                     for (; i < end; ++i) {
+                                         use(of.rows[i], number);
+                                         number += of.an_id ? 1U : 0U;
+                                     }
+                                     number += of.an_id ? 0U : 1U;
+                                 });
+                    }
+                });
             });
         }
 
       private:
-        /// Whether each id of a block has a contribution of its own; else all ids of a bag share one.
+        [[nodiscard]] BagsOfBlock bags_of(std::size_t block) const {
+            const IdBlock& b = ids[block];
+            return {.source = b.head.source,
+                    .an_id = one_an_id(b),
+                    .lengths = b.lengths,
+                    .ids = b.ids,
+                    .rows = b.rows,
+                    .weights = b.weights,
+                    .gradients = gradients[block].data,
+                    .stride = gradients[block].stride};
+        }
         [[nodiscard]] bool one_an_id(const IdBlock& block) const {
             return !pooled || block.weights != nullptr || block.ids <= block.head.n;
         }
-        /// Calls use(block, gradient, bag, first id, behind its last) for each bag of a shard's blocks: by source,
-        /// sample, feature.
+        /// Calls use(samples) for each source of a shard's blocks, with its blocks in `bags`, one a feature.
         template <class Use>
-        void for_bags(const std::vector<std::size_t>& blocks, std::vector<std::int64_t>& done, Use use) const {
+        void for_sources(const std::vector<std::size_t>& blocks, std::vector<BagsOfBlock>& bags, Use use) const {
             for (std::size_t first = 0; first < blocks.size();) {
-                std::size_t end = first + 1;  // blocks of one source stand together, one a feature
-                while (end < blocks.size() && ids[blocks[end]].head.source == ids[blocks[first]].head.source)
-                    ++end;
-                const std::int64_t bags = ids[blocks[first]].head.n;
-                if (end - first == 1) {
-                    const IdBlock block = ids[blocks[first]];
-                    std::int64_t i = 0;
-                    for (std::int64_t bag = 0; bag < bags; ++bag) {
-                        const std::int64_t begin = i;
-                        i += block.length(bag);
-                        use(block, gradients[blocks[first]], bag, begin, i);
-                    }
-                } else {
-                    done.assign(end - first, 0);
-                    for (std::int64_t bag = 0; bag < bags; ++bag)
-                        for (std::size_t k = first; k < end; ++k) {
-                            std::int64_t& i = done[k - first];
-                            const std::int64_t begin = i;
-                            i += ids[blocks[k]].length(bag);
-                            use(ids[blocks[k]], gradients[blocks[k]], bag, begin, i);
-                        }
-                }
-                first = end;
+                const Head& head = ids[blocks[first]].head;
+                bags.clear();
+                for (; first < blocks.size() && ids[blocks[first]].head.source == head.source; ++first)
+                    bags.push_back(bags_of(blocks[first]));
+                use(head.n);
+            }
+        }
+        /// Calls use(block, bag, first id, behind its last) for each bag of a source: by sample, then feature.
+        template <class Use>
+        static void for_bags(std::vector<BagsOfBlock>& bags, std::int64_t samples, Use use) {
+            const auto one_bag = [&use](BagsOfBlock& of, std::int64_t bag) {
+                const std::int64_t begin = of.done;
+                of.done += of.length(bag);
+                use(of, bag, begin, of.done);
+            };
+            if (bags.size() == 1) {
+                BagsOfBlock of = bags.front();  // a copy stays in registers
+                for (std::int64_t bag = 0; bag < samples; ++bag)
+                    one_bag(of, bag);
+            } else {
+                for (std::int64_t bag = 0; bag < samples; ++bag)
+                    for (BagsOfBlock& of : bags)
+                        one_bag(of, bag);
             }
         }
     };

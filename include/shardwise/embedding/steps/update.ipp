@@ -95,7 +95,7 @@ struct UpdateBody {
       public:
         Sums(float* places, int dim) : places_{places}, dim_{dim} {}
         float* next() {
-            float* const place = places_ + next_ * dim_;
+            float* const place = places_ + static_cast<std::ptrdiff_t>(next_) * dim_;
             next_ = (next_ + 1) % together;
             return place;
         }
@@ -103,7 +103,7 @@ struct UpdateBody {
       private:
         float* places_;
         int dim_;
-        int next_ = 0;
+        unsigned next_ = 0;
     };
     /// The memory of a row beside its weights.
     struct Slots {
@@ -113,7 +113,7 @@ struct UpdateBody {
             const auto at_row = static_cast<std::int64_t>(of);
             prefetch(shard.weights.data() + at_row * shard.dim, shard.dim);
             if (element > 0) prefetch(shard.element_state.data() + at_row * shard.dim * element, shard.dim * element);
-            if (row > 0) prefetch(shard.row_state.data() + at_row * row, row);
+            if (row > 0) prefetch(shard.row_state.data() + at_row * row, 1);  // its first line
         }
     };
     /// Applies the rule to rows of one shard, some together.
