@@ -3,7 +3,6 @@
 #include "shardwise/comm/thread_world.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

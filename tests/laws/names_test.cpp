@@ -178,11 +178,6 @@ template <class... T, class Use>
 auto of_each(mp_list<T...>, Use use) {
     return std::vector{use(boost::mp11::mp_identity<T>{})...};
 }
-template <class Axis>
-std::vector<std::string> names_on() {
-    return of_each(typename Axis::values{}, [](auto value) { return std::string{decltype(value)::type::name}; });
-}
-
 /// Calls use(names, the sentence that refuses the types; "" for none) for every combination of sharding, collective,
 /// pooling, order, wires and module.
 template <class Use>
@@ -194,14 +189,14 @@ void for_all_combinations(Use use) {
         of_each(ShardingLists{}, [](auto list) { return names_of(typename decltype(list)::type{}); });
     const auto modules =
         of_each(Modules{}, [](auto module) { return sw::module_policy<typename decltype(module)::type>({}); });
-    auto next = facts.begin();
+    std::size_t next = 0;
     for (const auto& sharding : shardings)
-        for (const std::string& collective : names_on<sw::CollectiveAxis>())
-            for (const std::string& pooling : names_on<sw::PoolingAxis>())
-                for (const std::string& order : names_on<sw::OrderAxis>())
+        for (const std::string& collective : known_policies().names("collective"))
+            for (const std::string& pooling : known_policies().names("pooling"))
+                for (const std::string& order : known_policies().names("order"))
                     for (const auto& module : modules)
                         for (const char* forward : {"fp32", "bf16"}) {
-                            const char* const sentence = sw::refusal(*next++);
+                            const char* const sentence = sw::refusal(facts.at(next++));
                             for (const char* backward : {"fp32", "bf16"})
                                 for (const char* optimizer : {"sgd", "rowwise_adagrad"})
                                     use(sw::LayerNames{.shardings = sharding,
@@ -215,7 +210,7 @@ void for_all_combinations(Use use) {
                                                        .module = module},
                                         std::string{sentence == nullptr ? "" : sentence});
                         }
-    ASSERT_TRUE(next == facts.end());
+    ASSERT_EQ(next, facts.size());
 }
 
 std::string text_of(const sw::LayerNames& n) {

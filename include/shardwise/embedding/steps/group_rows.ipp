@@ -18,19 +18,12 @@ namespace detail {
 /// A block's ids and the gradients of its bags, apart from the lanes: what a loop over bags writes cannot
 /// change them.
 struct BagsOfBlock {
-    std::int32_t source;
+    IdBlock block;
     bool an_id;  ///< each id has a contribution of its own; else all ids of a bag share one
-    const std::int32_t* lengths;
-    std::int64_t ids;
-    const LocalRow* rows;
-    const float* weights;
     const float* gradients;
     std::int64_t stride;
     std::int64_t done = 0;  ///< ids of the bags before
 
-    [[nodiscard]] std::int64_t length(std::int64_t bag) const noexcept {
-        return lengths != nullptr ? lengths[bag] : (ids == 0 ? 0 : 1);
-    }
     [[nodiscard]] const float* gradient(std::int64_t row) const noexcept { return gradients + row * stride; }
 };
 
@@ -126,12 +119,13 @@ struct GroupBody {
             for_sources(blocks, bags, [&](std::int64_t samples) {
                 for_bags(bags, samples, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
                     if (!of.an_id)
-                        *contribution++ = {.gradient = of.gradient(bag), .weight = 1.0F, .source = of.source};
+                        *contribution++ = {
+                            .gradient = of.gradient(bag), .weight = 1.0F, .source = of.block.head.source};
                     else
                         for (; i < end; ++i)
                             *contribution++ = {.gradient = of.gradient(pooled ? bag : i),
-                                               .weight = of.weights == nullptr ? 1.0F : of.weights[i],
-                                               .source = of.source};
+                                               .weight = of.block.weights == nullptr ? 1.0F : of.block.weights[i],
+                                               .source = of.block.head.source};
                 });
             });
             return groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
@@ -139,13 +133,13 @@ struct GroupBody {
                 for_sources(blocks, bags, [&](std::int64_t samples) {
                     if (bags.size() == 1 && bags.front().an_id) {  // numbers are those of the ids
                         const BagsOfBlock of = bags.front();
-                        for (std::int64_t i = 0; i < of.ids; ++i)
-                            use(of.rows[i], number++);
+                        for (std::int64_t i = 0; i < of.block.ids; ++i)
+                            use(of.block.rows[i], number++);
                     } else {
                         for_bags(bags, samples,
                                  [&](const BagsOfBlock& of, std::int64_t, std::int64_t i, std::int64_t end) {
                                      for (; i < end; ++i) {
-                                         use(of.rows[i], number);
+                                         use(of.block.rows[i], number);
                                          number += of.an_id ? 1U : 0U;
                                      }
                                      number += of.an_id ? 0U : 1U;
@@ -157,13 +151,8 @@ struct GroupBody {
 
       private:
         [[nodiscard]] BagsOfBlock bags_of(std::size_t block) const {
-            const IdBlock& b = ids[block];
-            return {.source = b.head.source,
-                    .an_id = one_an_id(b),
-                    .lengths = b.lengths,
-                    .ids = b.ids,
-                    .rows = b.rows,
-                    .weights = b.weights,
+            return {.block = ids[block],
+                    .an_id = one_an_id(ids[block]),
                     .gradients = gradients[block].data,
                     .stride = gradients[block].stride};
         }
@@ -186,7 +175,7 @@ struct GroupBody {
         static void for_bags(std::vector<BagsOfBlock>& bags, std::int64_t samples, Use use) {
             const auto one_bag = [&use](BagsOfBlock& of, std::int64_t bag) {
                 const std::int64_t begin = of.done;
-                of.done += of.length(bag);
+                of.done += of.block.length(bag);
                 use(of, bag, begin, of.done);
             };
             if (bags.size() == 1) {
