@@ -190,6 +190,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     traits.pools = detail::pools_named(asked.pooling);
     traits.mixed = f.mixed;
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
+    traits.two_stage = f.way == LayerFacts::Way::two_stage;
     traits.rule = rule(asked);
     traits.order = detail::order_named(asked.order);
     traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};

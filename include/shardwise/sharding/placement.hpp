@@ -57,6 +57,7 @@ struct FeaturePlacement {
     int table = 0;    ///< its table's number in the placement
     std::string name;
     int first_block = 0;  ///< number of its shard 0 among all (feature, shard) pairs of the placement
+    bool alone = true;    ///< no other feature looks up in its table
 };
 
 /// A feature's shard: the unit in which ids and vectors travel.

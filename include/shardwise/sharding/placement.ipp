@@ -160,9 +160,13 @@ SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topo
         placement.tables.push_back(
             detail::TablePlacer{policy, table, tower_of[i] * where.ranks(), where.ranks()}.place(chosen[i], maps[i]));
         int feature = at(first_feature, chosen[i]);
-        for (const std::string& name : features_of(table)) {
-            placement.features.push_back(
-                {.feature = feature++, .table = static_cast<int>(i), .name = name, .first_block = placement.blocks});
+        const std::vector<std::string> names = features_of(table);
+        for (const std::string& name : names) {
+            placement.features.push_back({.feature = feature++,
+                                          .table = static_cast<int>(i),
+                                          .name = name,
+                                          .first_block = placement.blocks,
+                                          .alone = names.size() == 1});
             placement.blocks += static_cast<int>(placement.tables.back().shards.size());
         }
     }

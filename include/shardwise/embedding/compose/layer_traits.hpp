@@ -42,6 +42,7 @@ template <class P>
     return {.pools = detail::pools_of<typename P::pooling>(),
             .mixed = P::mixed,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
+            .two_stage = std::is_same_v<typename P::collective, TwoStage>,
             .shardings = detail::sharding_traits_of(typename P::shardings{}),
             .rule = make_row_rule(rule),
             .order = &order_traits<typename P::order>,

@@ -26,11 +26,12 @@ struct Head {
     std::int64_t n = 0;  ///< ids: bags; vectors: rows
 };
 
-/// The ids of one (source, feature, shard).
+/// The ids of one (source, feature, shard): those bags that have some (PlanPooling::every_bag: all of them).
 struct IdBlock {
     Head head;
     std::int64_t ids = 0;
     const std::int32_t* lengths = nullptr;  ///< (n), or null: one id a bag, or no ids at all
+    const std::int32_t* samples = nullptr;  ///< (n): whose bags, ascending; null: one a sample, or nobody asks
     const LocalRow* rows = nullptr;         ///< (ids)
     const float* weights = nullptr;         ///< (ids), or null: each counts once
 
@@ -53,11 +54,19 @@ struct VectorBlock {
     Head head;
     const float* data = nullptr;  ///< in memory: rows, `stride` elements apart
     std::int64_t stride = 0;
+    const std::int32_t* gather = nullptr;   ///< (n): in memory, row i is at gather[i] * stride; null: at i * stride
+    const std::int32_t* samples = nullptr;  ///< (n): at home, whose the rows are, ascending; null: one a sample
     VectorsAre are = VectorsAre::in_memory;
     LookupArguments lookup;  ///< otherwise: how to look them up; `out` is the reader's
 
     /// Row i of a block in memory.
-    [[nodiscard]] const float* row(std::int64_t i) const noexcept { return data + i * stride; }
+    [[nodiscard]] const float* row(std::int64_t i) const noexcept {
+        return data + (gather == nullptr ? i : gather[i]) * stride;
+    }
+    /// The rows are in memory, one behind the other.
+    [[nodiscard]] bool is_dense() const noexcept {
+        return are == VectorsAre::in_memory && stride == head.dim && gather == nullptr;
+    }
     /// Row i of a block in memory or of rows of a shard; asks for one that will be read later.
     [[nodiscard]] const float* row_or_table_row(std::int64_t i) const noexcept {
         if (are == VectorsAre::in_memory) return row(i);

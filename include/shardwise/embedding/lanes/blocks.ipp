@@ -14,7 +14,7 @@ SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) cons
     a.out = to;
     switch (are) {
         case VectorsAre::in_memory:
-            if (stride == head.dim && to_stride == head.dim) {
+            if (is_dense() && to_stride == head.dim) {
                 std::copy_n(data, head.n * stride, to);
                 break;
             }

@@ -29,7 +29,8 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 struct EmbeddingCost {
     struct Count {
         std::int64_t ids = 0;
-        bool single = false;
+        std::int64_t bags = 0;  ///< that the shard is told of
+        bool single = false;    ///< each has one id
     };
     /// A block of vectors somewhere on its way.
     struct Block {
@@ -70,9 +71,10 @@ struct EmbeddingCost {
     [[nodiscard]] std::size_t key_of(int table) const;
     /// Columns of the widest shard on `rank`, 0 without any.
     [[nodiscard]] int widest(int rank) const;
-    /// Vectors of a block: one a sample when pooled, one an id otherwise.
+    /// Vectors of a block: one a bag when pooled, one an id otherwise.
     [[nodiscard]] std::int64_t rows_of(int source, std::size_t block) const {
-        return pooling->pooled ? samples(source) : at(counts, source)[block].ids;
+        const Count& count = at(counts, source)[block];
+        return pooling->pooled ? count.bags : count.ids;
     }
     [[nodiscard]] std::int64_t samples(int rank) const { return at(batches, rank).samples(); }
     /// The ranks whose ids a rank answers: those of its home.

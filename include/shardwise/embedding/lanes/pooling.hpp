@@ -43,6 +43,7 @@ struct PlanPooling {
 
     bool pooled = true;          ///< one vector a sample; else sequences
     bool beside_pooled = false;  ///< sequences of a layer that has pooled features, too
+    bool every_bag = false;      ///< a shard answers bags without an id there, too: relays know no lengths
     std::vector<char> mean;      ///< (feature)
 };
 

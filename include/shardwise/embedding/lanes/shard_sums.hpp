@@ -24,19 +24,38 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 /// How many blocks, from `first` on, are parts of the same bags.
 [[nodiscard]] std::size_t parts_of_bags(const VectorBlock* first, const VectorBlock* end);
 
-/// Sums the parts of bags along the tree: ranks in order inside a host, then hosts.
+/// Sums the parts of bags along the tree: ranks in order inside a host, then hosts. Parts that a bag has not are +0.0.
 class ShardSums {
   public:
-    /// Makes room for the sums of a lane's blocks.
-    void prepare(const std::vector<VectorBlock>& lane, std::pmr::memory_resource& memory);
-    /// The bytes of that room, given the cost reader's lane.
-    [[nodiscard]] static std::int64_t bytes(const std::vector<EmbeddingCost::Block>& lane);
+    /// Of a cost reader's lane: every block has a row of every bag.
+    static constexpr std::int64_t every_bag = -1;
+
+    /// Makes room for a lane's blocks. \param summed  blocks of one source and feature are parts of the same bags
+    void prepare(const std::vector<VectorBlock>& lane, bool summed, std::pmr::memory_resource& memory);
+    /// The bytes of that room, given the cost reader's lane. \param bags  that a result has
+    [[nodiscard]] static std::int64_t bytes(const std::vector<EmbeddingCost::Block>& lane, bool summed,
+                                            std::int64_t bags);
     /// out = the sum of `blocks`, which are parts of the same bags in ascending order of the ranks that looked them up.
     void operator()(const Topology& topology, std::span<const VectorBlock> blocks, const MatrixView<float>& out);
 
   private:
-    Buffer<float> scratch_;                   // a host's sum, and a tile for what is not in memory
-    std::vector<detail::RowReader> readers_;  // (block)
+    struct Part {
+        detail::RowReader reader;
+        int host = 0;
+        const std::int32_t* samples = nullptr;
+        std::int64_t n = 0;
+        std::int64_t row = 0;   // the next
+        std::int64_t read = 0;  // the reader's first
+
+        /// Goes on to the rows of samples before `end`, of which there are `count`.
+        void read_until(std::int64_t end, std::int64_t count, float* tile);
+        [[nodiscard]] bool has(std::int64_t sample) const noexcept {
+            return samples == nullptr || (row < n && samples[row] == sample);
+        }
+        [[nodiscard]] const float* next() noexcept { return reader.row(row++ - read); }
+    };
+    Buffer<float> scratch_;    // a host's sum, and a tile for what is not in memory
+    std::vector<Part> parts_;  // (block)
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

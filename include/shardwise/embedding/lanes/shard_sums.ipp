@@ -25,61 +25,82 @@ SHARDWISE_INLINE std::int64_t room_for_sums(int dim, bool tile) {
 
 }  // namespace detail
 
-SHARDWISE_INLINE void ShardSums::prepare(const std::vector<VectorBlock>& lane, std::pmr::memory_resource& memory) {
+SHARDWISE_INLINE void ShardSums::prepare(const std::vector<VectorBlock>& lane, bool summed,
+                                         std::pmr::memory_resource& memory) {
     std::int64_t most = 0;
     const VectorBlock* const end = lane.data() + lane.size();
     for (const VectorBlock* first = lane.data(); first != end;) {
         const std::span<const VectorBlock> blocks{first, parts_of_bags(first, end)};
         first += blocks.size();
-        const bool tile = std::any_of(blocks.begin(), blocks.end(),
-                                      [](const VectorBlock& b) { return b.are != VectorsAre::in_memory; });
-        if (blocks.size() > 1) most = std::max(most, detail::room_for_sums(blocks[0].head.dim, tile));
+        for (const VectorBlock& block : blocks)
+            if ((summed && blocks.size() > 1) || block.samples != nullptr)
+                most = std::max(most, detail::room_for_sums(block.head.dim, block.are != VectorsAre::in_memory));
     }
     scratch_.on(memory).resize(static_cast<std::size_t>(most));
 }
 
-SHARDWISE_INLINE std::int64_t ShardSums::bytes(const std::vector<EmbeddingCost::Block>& lane) {
+SHARDWISE_INLINE std::int64_t ShardSums::bytes(const std::vector<EmbeddingCost::Block>& lane, bool summed,
+                                               std::int64_t bags) {
     std::int64_t most = 0;
     for (std::size_t first = 0; first < lane.size();) {
-        bool tile = false;
         std::size_t end = first;
-        for (; end < lane.size() && lane[end].head.source == lane[first].head.source &&
-               lane[end].head.feature == lane[first].head.feature;
-             ++end)
-            tile |= !lane[end].looked_up;
-        if (end - first > 1) most = std::max(most, detail::room_for_sums(lane[first].head.dim, tile));
-        first = end;
+        while (end < lane.size() && lane[end].head.source == lane[first].head.source &&
+               lane[end].head.feature == lane[first].head.feature)
+            ++end;
+        const bool several = summed && end - first > 1;
+        for (; first < end; ++first)
+            if (several || (bags != every_bag && lane[first].head.n != bags))
+                most = std::max(most, detail::room_for_sums(lane[first].head.dim, !lane[first].looked_up));
     }
     return 4 * most;
+}
+
+SHARDWISE_INLINE void ShardSums::Part::read_until(std::int64_t end, std::int64_t count, float* tile) {
+    if (samples != nullptr) count = std::lower_bound(samples + row, samples + n, end) - (samples + row);
+    read = row;
+    reader.next(count, tile);
 }
 
 SHARDWISE_INLINE void ShardSums::operator()(const Topology& topology, std::span<const VectorBlock> blocks,
                                             const MatrixView<float>& out) {
     const auto dim = static_cast<int>(out.columns());
-    readers_.clear();
+    parts_.clear();
     for (const VectorBlock& block : blocks)
-        readers_.emplace_back(block);
-    const auto host_of = [&](std::size_t k) { return topology.host_of(blocks[k].head.owner); };
+        parts_.push_back({.reader = detail::RowReader{block},
+                          .host = topology.host_of(block.head.owner),
+                          .samples = block.samples,
+                          .n = block.head.n});
+    // A first term is added to +0.0, too: no sum is -0.0.
+    const auto add = [dim](float* __restrict to, const float* __restrict term, bool first) {
+        if (first)
+            for (int d = 0; d < dim; ++d)
+                to[d] = 0.0F + term[d];
+        else
+            for (int d = 0; d < dim; ++d)
+                to[d] += term[d];
+    };
     float* const host = scratch_.data();
     const std::int64_t most = detail::tile_rows(dim);
     for (std::int64_t begin = 0; begin < out.rows(); begin += most) {
-        const std::int64_t count = std::min(most, out.rows() - begin);
-        for (detail::RowReader& reader : readers_)  // a rank has one shard of a table, so one needs the tile
-            reader.next(count, host + dim);
-        for (std::int64_t i = 0; i < count; ++i) {
-            float* __restrict to = out.row(begin + i);
-            std::fill_n(to, dim, 0.0F);
-            for (std::size_t k = 0; k < blocks.size();) {
-                const int here = host_of(k);
-                std::fill_n(host, dim, 0.0F);
-                for (; k < blocks.size() && host_of(k) == here; ++k) {
-                    const float* __restrict part = readers_[k].row(i);
-                    for (int d = 0; d < dim; ++d)
-                        host[d] += part[d];
+        const std::int64_t end = std::min(begin + most, out.rows());
+        for (Part& part : parts_)  // a rank has one shard of a table, so one needs the tile
+            part.read_until(end, end - begin, host + dim);
+        for (std::int64_t sample = begin; sample < end; ++sample) {
+            float* const to = out.row(sample);
+            bool none = true;
+            for (std::size_t k = 0; k < parts_.size();) {
+                const int here = parts_[k].host;
+                bool none_here = true;
+                for (; k < parts_.size() && parts_[k].host == here; ++k) {
+                    if (!parts_[k].has(sample)) continue;
+                    add(host, parts_[k].next(), none_here);
+                    none_here = false;
                 }
-                for (int d = 0; d < dim; ++d)
-                    to[d] += host[d];
+                if (none_here) continue;
+                add(to, host, none);
+                none = false;
             }
+            if (none) std::fill_n(to, dim, 0.0F);
         }
     }
 }

@@ -72,7 +72,11 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
             part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of);
-            part.pooling = {.pooled = pooled, .beside_pooled = by_table, .mean = {}};
+            const bool at_home = part.placement.home.size == 1;
+            part.pooling = {.pooled = pooled,
+                            .beside_pooled = by_table,
+                            .every_bag = at_home || (pooled && traits_.over_relays(sharding, pooled)),
+                            .mean = {}};
             auto& features = features_by_plan_.features.emplace_back();
             for (const FeaturePlacement& feature : part.placement.features) {
                 features.push_back(feature.feature);

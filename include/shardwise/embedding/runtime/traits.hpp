@@ -31,6 +31,7 @@ struct LayerTraits {
     Pools pools = Pools::sum;
     bool mixed = false;                     ///< several sharding policies: tables name theirs
     bool hierarchical = false;              ///< tables are placed in towers
+    bool two_stage = false;                 ///< parts of a bag are summed on each host
     std::vector<ShardingTraits> shardings;  ///< a plan each; with Pools::by_table two, of pooled features and sequences
     std::shared_ptr<const RowRule> rule;
     const OrderTraits* order = nullptr;
@@ -38,6 +39,11 @@ struct LayerTraits {
     std::shared_ptr<const ModulePolicy> module;  ///< of each tower; null: towers pass their vectors on
     Program program;
 
+    /// Whether vectors of tables of that policy come home by way of relays.
+    [[nodiscard]] bool over_relays(const ShardingTraits& sharding, bool pooled) const noexcept {
+        const bool parts = pooled && sharding.splits == Splits::rows;
+        return sharding.in_world && (hierarchical || (two_stage && parts));
+    }
     /// How many plans the program has side by side; one is the program's own.
     [[nodiscard]] std::size_t plans() const noexcept { return shardings.size() * (pools == Pools::by_table ? 2 : 1); }
 };

@@ -41,7 +41,7 @@ struct IdsTape final : Exchange {
         PartSize part{.payload = 0, .control = 8};
         for_told(rank_, peer, [&](const BlockPlace&) { part.control += 8; });
         for_blocks(peer, [&](const IdBlock& block) {
-            part.control += 8 + (sends_lengths(block) ? 4 * block.head.n : 0);
+            part.control += 8 + 4 * block.head.n * ((sends_lengths(block) ? 1 : 0) + (sends_samples(block) ? 1 : 0));
             part.payload += (block.weights != nullptr ? 8 : 4) * block.ids;
         });
         return part;
@@ -50,11 +50,13 @@ struct IdsTape final : Exchange {
         to.put(static_cast<std::uint32_t>(at(samples, rank_)));
         to.put(static_cast<std::uint32_t>(lanes_->batch.weighted() ? 1 : 0));
         for_blocks(peer, [&](const IdBlock& block) {
-            to.put(static_cast<std::uint64_t>(block.ids) << 1U | (block.lengths == nullptr ? 1U : 0U));
+            to.put(static_cast<std::uint32_t>(block.ids));
+            to.put(static_cast<std::uint32_t>(block.head.n) << 1U | (sends_lengths(block) ? 1U : 0U));
         });
         for_told(rank_, peer, [&](const BlockPlace& place) { to.put(at(sent, placement_->block_index(place)).ids); });
         for_blocks(peer, [&](const IdBlock& block) {
             if (sends_lengths(block)) to.put(block.lengths, block.head.n);
+            if (sends_samples(block)) to.put(block.samples, block.head.n);
             to.put(block.rows, block.ids);
             if (block.weights != nullptr) to.put(block.weights, block.ids);
         });
@@ -65,16 +67,18 @@ struct IdsTape final : Exchange {
         const bool weighted = from.get<std::uint32_t>() != 0;
         const std::size_t first = arrived.size();
         for (const BlockPlace& place : placement_->owned_by(rank_)) {
-            const auto count = from.get<std::uint64_t>();
+            const auto ids = from.get<std::uint32_t>();
+            const auto bags = from.get<std::uint32_t>();
             IdBlock block{.head = {.source = peer,
                                    .owner = rank_,
                                    .feature = place.feature,
                                    .shard = place.shard,
                                    .dim = placement_->shard(place).columns.count,
-                                   .n = count_of_samples},
-                          .ids = static_cast<std::int64_t>(count >> 1U)};
-            static constexpr std::int32_t some = 0;  // stands for "has lengths" until they are read
-            if ((count & 1U) == 0) block.lengths = &some;
+                                   .n = bags >> 1U},
+                          .ids = ids};
+            static constexpr std::int32_t some = 0;  // stands for "there are some" until they are read
+            if ((bags & 1U) != 0) block.lengths = &some;
+            if (block.head.n != count_of_samples) block.samples = &some;
             arrived.push_back(block);
         }
         if (told_) {
@@ -88,7 +92,8 @@ struct IdsTape final : Exchange {
         }
         for (std::size_t i = first; i < arrived.size() && !from.overrun(); ++i) {
             IdBlock& block = arrived[i];
-            block.lengths = sends_lengths(block) ? from.view<std::int32_t>(block.head.n) : nullptr;
+            if (sends_lengths(block)) block.lengths = from.view<std::int32_t>(block.head.n);
+            block.samples = sends_samples(block) ? from.view<std::int32_t>(block.head.n) : nullptr;
             block.rows = from.view<LocalRow>(block.ids);
             if (weighted) block.weights = from.view<float>(block.ids);
         }
@@ -125,6 +130,10 @@ struct IdsTape final : Exchange {
   private:
     [[nodiscard]] int index(const Head& head) const { return placement_->block_index(head.feature, head.shard); }
     [[nodiscard]] static bool sends_lengths(const IdBlock& block) { return block.lengths != nullptr && block.ids != 0; }
+    /// Bags of several features go by sample.
+    [[nodiscard]] bool sends_samples(const IdBlock& block) const {
+        return block.samples != nullptr && !at(placement_->features, block.head.feature).alone;
+    }
     template <class Use>
     void for_blocks(int owner, Use use) {
         for (const BlockPlace& place : placement_->owned_by(owner))
@@ -186,7 +195,9 @@ struct IdsBody {
                 for (const BlockPlace& place : placement.owned_by(to)) {
                     const auto& count = at(at(cost.counts, from), placement.block_index(place));
                     cell.control += 8;
-                    if (!count.single && count.ids != 0) cell.control += 4 * cost.samples(from);
+                    if (!count.single && count.ids != 0) cell.control += 4 * count.bags;
+                    if (!at(placement.features, place.feature).alone && count.bags != cost.samples(from))
+                        cell.control += 4 * count.bags;
                     cell.payload += (weighted ? 8 : 4) * count.ids;
                 }
             });

@@ -131,7 +131,7 @@ class VectorExchange : public Exchange {
                 reader.next(count, tile_.data());
                 codec_->encode(tile_.data(), row_at(i), count * dim);
             }
-        } else if (block.are == VectorsAre::in_memory && block.stride == dim) {
+        } else if (block.is_dense()) {
             codec_->encode(block.data, first, block.head.n * dim);
         } else {
             for (std::int64_t i = 0; i < block.head.n; ++i)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "shardwise/core/at.hpp"
@@ -22,9 +23,18 @@ struct BagsOfBlock {
     bool an_id;  ///< each id has a contribution of its own; else all ids of a bag share one
     const float* gradients;
     std::int64_t stride;
+    const std::int32_t* gather;
+    std::int64_t bag = 0;   ///< the next
     std::int64_t done = 0;  ///< ids of the bags before
 
-    [[nodiscard]] const float* gradient(std::int64_t row) const noexcept { return gradients + row * stride; }
+    [[nodiscard]] const float* gradient(std::int64_t row) const noexcept {
+        return gradients + (gather == nullptr ? row : gather[row]) * stride;
+    }
+    /// Whose the next bag is; behind the last, nobody's.
+    [[nodiscard]] std::int64_t sample() const noexcept {
+        if (bag == block.head.n) return std::numeric_limits<std::int64_t>::max();
+        return block.samples == nullptr ? bag : block.samples[bag];
+    }
 };
 
 }  // namespace detail
@@ -116,8 +126,8 @@ struct GroupBody {
                 count += one_an_id(ids[b]) ? ids[b].ids : ids[b].head.n;
             }
             Contribution* contribution = groups.resize(count).data();
-            for_sources(blocks, bags, [&](std::int64_t samples) {
-                for_bags(bags, samples, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
+            for_sources(blocks, bags, [&] {
+                for_bags(bags, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
                     if (!of.an_id)
                         *contribution++ = {
                             .gradient = of.gradient(bag), .weight = 1.0F, .source = of.block.head.source};
@@ -130,20 +140,19 @@ struct GroupBody {
             });
             return groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
                 std::uint64_t number = 0;
-                for_sources(blocks, bags, [&](std::int64_t samples) {
+                for_sources(blocks, bags, [&] {
                     if (bags.size() == 1 && bags.front().an_id) {  // numbers are those of the ids
                         const BagsOfBlock of = bags.front();
                         for (std::int64_t i = 0; i < of.block.ids; ++i)
                             use(of.block.rows[i], number++);
                     } else {
-                        for_bags(bags, samples,
-                                 [&](const BagsOfBlock& of, std::int64_t, std::int64_t i, std::int64_t end) {
-                                     for (; i < end; ++i) {
-                                         use(of.block.rows[i], number);
-                                         number += of.an_id ? 1U : 0U;
-                                     }
-                                     number += of.an_id ? 0U : 1U;
-                                 });
+                        for_bags(bags, [&](const BagsOfBlock& of, std::int64_t, std::int64_t i, std::int64_t end) {
+                            for (; i < end; ++i) {
+                                use(of.block.rows[i], number);
+                                number += of.an_id ? 1U : 0U;
+                            }
+                            number += of.an_id ? 0U : 1U;
+                        });
                     }
                 });
             });
@@ -154,12 +163,13 @@ struct GroupBody {
             return {.block = ids[block],
                     .an_id = one_an_id(ids[block]),
                     .gradients = gradients[block].data,
-                    .stride = gradients[block].stride};
+                    .stride = gradients[block].stride,
+                    .gather = gradients[block].gather};
         }
         [[nodiscard]] bool one_an_id(const IdBlock& block) const {
             return !pooled || block.weights != nullptr || block.ids <= block.head.n;
         }
-        /// Calls use(samples) for each source of a shard's blocks, with its blocks in `bags`, one a feature.
+        /// Calls use() for each source of a shard's blocks, with its blocks in `bags`, one a feature.
         template <class Use>
         void for_sources(const std::vector<std::size_t>& blocks, std::vector<BagsOfBlock>& bags, Use use) const {
             for (std::size_t first = 0; first < blocks.size();) {
@@ -167,26 +177,32 @@ struct GroupBody {
                 bags.clear();
                 for (; first < blocks.size() && ids[blocks[first]].head.source == head.source; ++first)
                     bags.push_back(bags_of(blocks[first]));
-                use(head.n);
+                use();
             }
         }
         /// Calls use(block, bag, first id, behind its last) for each bag of a source: by sample, then feature.
         template <class Use>
-        static void for_bags(std::vector<BagsOfBlock>& bags, std::int64_t samples, Use use) {
-            const auto one_bag = [&use](BagsOfBlock& of, std::int64_t bag) {
+        static void for_bags(std::vector<BagsOfBlock>& bags, Use use) {
+            const auto one_bag = [&use](BagsOfBlock& of) {
                 const std::int64_t begin = of.done;
-                of.done += of.block.length(bag);
-                use(of, bag, begin, of.done);
+                of.done += of.block.length(of.bag);
+                use(of, of.bag++, begin, of.done);
             };
             if (bags.size() == 1) {
                 BagsOfBlock of = bags.front();  // a copy stays in registers
-                for (std::int64_t bag = 0; bag < samples; ++bag)
-                    one_bag(of, bag);
-            } else {
-                for (std::int64_t bag = 0; bag < samples; ++bag)
-                    for (BagsOfBlock& of : bags)
-                        one_bag(of, bag);
+                while (of.bag < of.block.head.n)
+                    one_bag(of);
+                return;
             }
+            const auto next = [&bags] {
+                std::int64_t first = bags.front().sample();
+                for (const BagsOfBlock& of : bags)
+                    first = std::min(first, of.sample());
+                return first;
+            };
+            for (std::int64_t sample = next(); sample != std::numeric_limits<std::int64_t>::max(); sample = next())
+                for (BagsOfBlock& of : bags)
+                    if (of.sample() == sample) one_bag(of);
         }
     };
 };

@@ -38,10 +38,13 @@ struct JoinBody {
         const Placement& placement = view.state<Placement>();
         const PlanPooling& pooling = view.state<PlanPooling>();
         const bool by_rows = placement.splits == Splits::rows;
-        if (by_rows && pooling.pooled) tape.sum.prepare(lanes.vectors, *view.state<WorkMemory>().resource);
         tape.heads.clear();
-        for (const VectorBlock& block : lanes.vectors)
+        for (VectorBlock& block : lanes.vectors) {
             tape.heads.push_back(block.head);
+            if (pooling.pooled && !pooling.every_bag)
+                block.samples = view.tape<SplitTape>().block(placement, block.head.feature, block.head.shard).samples;
+        }
+        if (pooling.pooled) tape.sum.prepare(lanes.vectors, by_rows, *view.state<WorkMemory>().resource);
         const VectorBlock* block = lanes.vectors.data();
         const VectorBlock* const end = block + lanes.vectors.size();
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
@@ -49,23 +52,26 @@ struct JoinBody {
             const MatrixView<float>& out = at(lanes.output, f);
             const std::span<const VectorBlock> blocks{block, parts_of_bags(block, end)};
             block += blocks.size();
-            if (!by_rows) {
-                for (const VectorBlock& part : blocks)
-                    put(pooling.pooled, part,
-                        out.columns_from(at(table.shards, part.head.shard).columns.first, part.head.dim));
-            } else if (!pooling.pooled) {
+            if (by_rows && !pooling.pooled) {
                 interleave(view.tape<SplitTape>(), f, blocks, tape.cursor, out);
-            } else if (blocks.size() == 1) {
-                put(true, blocks[0], out);
-            } else {
+            } else if (by_rows && blocks.size() > 1) {
                 tape.sum(env.topology, blocks, out);
+            } else {
+                for (const VectorBlock& part : blocks) {
+                    const Columns& columns = at(table.shards, part.head.shard).columns;
+                    const MatrixView<float> to = out.columns_from(columns.first, columns.count);
+                    if (part.samples != nullptr)
+                        tape.sum(env.topology, {&part, 1}, to);
+                    else
+                        put(pooling.pooled, part, to);
+                }
             }
             if (pooling.pooled && at(pooling.mean, f) != 0) divide(lanes.batch.lengths(f), out);
         }
     }
     static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        const bool sums = cost.placement->splits == Splits::rows && cost.pooling->pooled;
-        tally.need(sums ? ShardSums::bytes(at(cost.vectors, rank)) : 0);
+        const bool by_rows = cost.placement->splits == Splits::rows;
+        tally.need(cost.pooling->pooled ? ShardSums::bytes(at(cost.vectors, rank), by_rows, cost.samples(rank)) : 0);
     }
     static void shape(const CostEnv&, EmbeddingCost&) {}
 
@@ -126,6 +132,8 @@ struct CutBody {
                 const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
                 VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data()));
                 block.stride = part.stride();
+                if (pooling.pooled && !pooling.every_bag)
+                    block.gather = view.tape<SplitTape>().block(placement, f, head->shard).samples;
             }
         }
     }

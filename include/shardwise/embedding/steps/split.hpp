@@ -9,6 +9,7 @@
 
 #include <boost/mp11.hpp>
 
+#include "shardwise/core/at.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/text.hpp"
@@ -25,14 +26,25 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// What Split leaves to later steps.
 struct SplitTape {
-    std::vector<std::int64_t> first;     // (feature + 1): first id
-    Buffer<LocalRow> rows;               // (id) by block
-    Buffer<float> weights;               // (id) by block
-    Buffer<std::int32_t> shard_of;       // (id): where rows are split
-    Buffer<LocalRow> local_of;           // (id): where rows are split
-    Buffer<std::int32_t> shard_lengths;  // (block, sample): where rows are split
-    std::vector<IdBlock> blocks;         // (block): as they leave
-    std::vector<std::int64_t> cursor;    // (shard)
+    std::vector<std::int64_t> first;  // (feature + 1): first id
+    Buffer<LocalRow> rows;            // (id) by block
+    Buffer<float> weights;            // (id) by block
+    Buffer<std::int32_t> shard_of;    // (id): where rows are split
+    Buffer<LocalRow> local_of;        // (id): where rows are split
+    Buffer<std::int32_t> lengths;     // (bag) by block: where they are others than the batch's
+    Buffer<std::int32_t> samples;     // (bag) by block: where some have no id
+    std::vector<IdBlock> blocks;      // (block): as they leave
+    struct Cursor {
+        std::int64_t row = 0;
+        std::int64_t bag = 0;
+        std::int64_t sample = -1;  // whose the bag is
+    };
+    std::vector<Cursor> cursor;  // (shard)
+
+    /// The block of a feature's shard.
+    [[nodiscard]] const IdBlock& block(const Placement& placement, int feature, int shard) const {
+        return at(blocks, placement.block_index(feature, shard));
+    }
 };
 
 struct SplitFamily {
@@ -42,7 +54,8 @@ struct SplitFamily {
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, SplitFamily);
 
 /// Cuts every feature's bags by shard, checks every id and weight, and copies what later steps need, so that the user's
-/// batch is free once the ids have left. Local; two passes over the ids where S splits rows, one otherwise.
+/// batch is free once the ids have left. A shard is told of the bags that have an id there, and of no others, unless
+/// relays need them all. Local; two passes over the ids where S splits rows, one otherwise.
 /// Bad input is noted in the flight's error, and the batch is replaced by one without samples.
 template <class S>
 struct Split {

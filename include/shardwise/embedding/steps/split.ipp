@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <span>
 
 #include "shardwise/embedding/lanes/check_ids.hpp"
@@ -49,7 +52,9 @@ struct SplitBody {
         tally.need(batch.weighted() ? 4 * ids : 0);
         tally.need(by_rows ? 4 * ids : 0);
         tally.need(by_rows ? 4 * ids : 0);
-        tally.need(by_rows ? 4 * cost.placement->blocks * batch.samples() : 0);
+        const std::int64_t bags = room_for_bags(*cost.placement, *cost.pooling, batch);
+        tally.need(4 * bags);
+        tally.need(cost.pooling->every_bag ? 0 : 4 * bags);
     }
     static void shape(const CostEnv&, EmbeddingCost& cost) {
         const Placement& placement = *cost.placement;
@@ -72,16 +77,56 @@ struct SplitBody {
                         at(cost.ids[rank], block).push_back(place.local);
                     }
                 }
-                bool single = placement.splits != Splits::rows;
-                for (std::int64_t i = 0; i < batch.samples(); ++i)
-                    single &= batch.length(f, i) == 1;
-                for (int s = 0; s < shards; ++s)
-                    at(cost.counts[rank], placement.block_index(f, s)).single = single;
+                count_bags(placement, *cost.pooling, batch, f, cost.counts[rank]);
             }
         }
     }
 
   private:
+    /// The bags of a feature that each of its shards is told of, counted sample by sample.
+    static void count_bags(const Placement& placement, const PlanPooling& pooling, const BatchView& batch, int f,
+                           std::vector<EmbeddingCost::Count>& counts) {
+        const TablePlacement& table = placement.table_of(f);
+        const int shards = static_cast<int>(table.shards.size());
+        std::vector<std::int64_t> here(static_cast<std::size_t>(shards));
+        for (int s = 0; s < shards; ++s)
+            at(counts, placement.block_index(f, s)).single = true;
+        std::int64_t id = batch.first_value(f);
+        for (std::int64_t sample = 0; sample < batch.samples(); ++sample) {
+            std::fill(here.begin(), here.end(), placement.splits == Splits::rows ? 0 : batch.length(f, sample));
+            for (const std::int64_t end = id + batch.length(f, sample); id < end; ++id)
+                if (placement.splits == Splits::rows) ++at(here, table.map->place(batch.id(id)).shard);
+            for (int s = 0; s < shards; ++s) {
+                EmbeddingCost::Count& count = at(counts, placement.block_index(f, s));
+                if (at(here, s) == 0 && !pooling.every_bag) continue;
+                ++count.bags;
+                count.single &= at(here, s) == 1;
+            }
+        }
+        // where every bag travels, parts of split rows always have lengths
+        if (pooling.every_bag && placement.splits == Splits::rows)
+            for (int s = 0; s < shards; ++s)
+                at(counts, placement.block_index(f, s)).single = false;
+    }
+    /// The most bags whose lengths may differ from the batch's, over all blocks.
+    static std::int64_t room_for_bags(const Placement& placement, const PlanPooling& pooling, const BatchView& batch) {
+        std::int64_t bags = 0;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
+            const std::int64_t all = std::ssize(placement.table_of(f).shards) * batch.samples();
+            if (placement.splits == Splits::rows)
+                bags += pooling.every_bag ? all : std::min(all, batch.values(f));
+            else if (!pooling.every_bag)
+                bags += some_are_empty(batch, f) ? filled_bags(batch, f) : 0;
+        }
+        return bags;
+    }
+    static std::int64_t filled_bags(const BatchView& batch, int f) {
+        const std::int32_t* const lengths = batch.lengths(f);
+        if (lengths == nullptr) return batch.samples();
+        return batch.samples() - std::count(lengths, lengths + batch.samples(), 0);
+    }
+    static bool some_are_empty(const BatchView& batch, int f) { return filled_bags(batch, f) != batch.samples(); }
+
     /// Fills a tape from a batch.
     class Splitter {
       public:
@@ -91,6 +136,7 @@ struct SplitBody {
 
         /// \returns what is wrong with the batch, or nothing
         [[nodiscard]] std::string split() {
+            if (std::string wrong = check_counts(); !wrong.empty()) return wrong;
             if (std::string wrong = check_sequences(); !wrong.empty()) return wrong;
             const int features = static_cast<int>(placement_.features.size());
             tape_.first.resize(static_cast<std::size_t>(features) + 1);
@@ -103,9 +149,11 @@ struct SplitBody {
             if (by_rows()) {
                 tape_.shard_of.on(memory_).resize(ids);
                 tape_.local_of.on(memory_).resize(ids);
-                tape_.shard_lengths.on(memory_).assign_zero(static_cast<std::size_t>(placement_.blocks) *
-                                                            static_cast<std::size_t>(batch_.samples()));
             }
+            const auto bags = static_cast<std::size_t>(room_for_bags(placement_, pooling_, batch_));
+            tape_.lengths.on(memory_).resize(bags);
+            tape_.samples.on(memory_).resize(pooling_.every_bag ? 0 : bags);
+            bags_ = 0;
             tape_.blocks.resize(static_cast<std::size_t>(placement_.blocks));
             std::string wrong;
             for (int f = 0; f < features && wrong.empty(); ++f)
@@ -120,6 +168,16 @@ struct SplitBody {
 
       private:
         [[nodiscard]] bool by_rows() const { return placement_.splits == Splits::rows; }
+        /// Ids travel with 32-bit counts, bags with 31 bits.
+        [[nodiscard]] std::string check_counts() const {
+            constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+            for (int f = 0; f < static_cast<int>(placement_.features.size()); ++f)
+                if (batch_.values(f) > most || batch_.samples() > most / 2)
+                    return concat({"feature '", at(placement_.features, f).name, "' has ", batch_.values(f), " ids in ",
+                                   batch_.samples(), " samples, and at most ", most, " ids in ", most / 2,
+                                   " samples fit: give smaller batches"});
+            return {};
+        }
         [[nodiscard]] std::string check_sequences() {
             if (pooling_.pooled || !batch_.weighted()) return {};
             if (!pooling_.beside_pooled) return weights_of_a_sequence;
@@ -163,42 +221,96 @@ struct SplitBody {
             }
             if (by_rows()) {
                 table.map->locate(values, tape_.shard_of.data() + to, tape_.local_of.data() + to);
-                deal(f, blocks, static_cast<int>(table.shards.size()), std::ssize(values), to);
+                deal(f, blocks, static_cast<int>(table.shards.size()), to);
                 return;
             }
             table.map->locate(values, nullptr, tape_.rows.data() + to);
+            if (!pooling_.every_bag && some_are_empty(batch_, f)) leave_empty_bags(f, blocks);
             if (batch_.weighted())
                 for (std::int64_t i = 0; i < std::ssize(values); ++i)
                     at(tape_.weights, to + i) = batch_.weight(batch_.first_value(f) + i);
         }
-        /// Deals `ids` located rows to the blocks of their shards, bag by bag.
-        void deal(int f, IdBlock* blocks, int shards, std::int64_t ids, std::int64_t to) {
+        /// Deals a feature's located rows to the blocks of their shards, bag by bag.
+        void deal(int f, IdBlock* blocks, int shards, std::int64_t to) {
+            using Cursor = SplitTape::Cursor;
             const std::int32_t* const shard_of = tape_.shard_of.data() + to;
             const LocalRow* const local_of = tape_.local_of.data() + to;
-            for (std::int64_t i = 0; i < ids; ++i)
-                ++blocks[shard_of[i]].ids;
-            tape_.cursor.assign(static_cast<std::size_t>(shards), to);
-            std::int64_t begin = to;
-            const int first_block = at(placement_.features, f).first_block;
-            const std::int64_t samples = batch_.samples();
-            for (int s = 0; s < shards; ++s) {
-                at(tape_.cursor, s) = begin;
-                blocks[s].rows = tape_.rows.data() + begin;
-                if (batch_.weighted()) blocks[s].weights = tape_.weights.data() + begin;
-                blocks[s].lengths = tape_.shard_lengths.data() + (first_block + s) * samples;
-                begin += blocks[s].ids;
-            }
             const std::int64_t first = batch_.first_value(f);
-            const std::int32_t* const lengths = batch_.lengths(f);
-            std::int32_t* const shard_lengths = tape_.shard_lengths.data() + first_block * samples;
-            std::int64_t i = 0;
-            for (std::int64_t sample = 0; sample < samples; ++sample) {
-                for (const std::int64_t end = i + (lengths == nullptr ? 1 : lengths[sample]); i < end; ++i) {
-                    const std::int64_t at_row = at(tape_.cursor, shard_of[i])++;
-                    at(tape_.rows, at_row) = local_of[i];
-                    if (batch_.weighted()) at(tape_.weights, at_row) = batch_.weight(first + i);
-                    ++shard_lengths[shard_of[i] * samples + sample];
+            tape_.cursor.assign(static_cast<std::size_t>(shards), {});
+            Cursor* const cursor = tape_.cursor.data();
+            for_ids(f, [=](std::int64_t i, std::int64_t sample) {
+                Cursor& c = cursor[shard_of[i]];
+                ++c.row;
+                c.bag += c.sample != sample ? 1 : 0;
+                c.sample = sample;
+            });
+            for (int s = 0; s < shards; ++s) {
+                IdBlock& block = blocks[s];
+                block.ids = cursor[s].row;
+                block.rows = tape_.rows.data() + to;
+                if (batch_.weighted()) block.weights = tape_.weights.data() + to;
+                if (!pooling_.every_bag) block.head.n = cursor[s].bag;
+                block.lengths = tape_.lengths.data() + bags_;
+                if (!pooling_.every_bag && block.head.n != batch_.samples()) block.samples = samples_from(bags_);
+                cursor[s] = {.row = to, .bag = pooling_.every_bag ? bags_ : bags_ - 1, .sample = -1};
+                to += block.ids;
+                bags_ += block.head.n;
+            }
+            if (pooling_.every_bag) {
+                std::int32_t* const lengths = tape_.lengths.data();
+                std::fill(lengths + cursor[0].bag, lengths + bags_, 0);
+                for_ids(f, [&](std::int64_t i, std::int64_t sample) {
+                    Cursor& c = cursor[shard_of[i]];
+                    put(c.row++, local_of[i], first + i);
+                    ++lengths[c.bag + sample];
+                });
+                return;
+            }
+            for_ids(f, [&](std::int64_t i, std::int64_t sample) {
+                Cursor& c = cursor[shard_of[i]];
+                put(c.row++, local_of[i], first + i);
+                if (c.sample != sample) {
+                    ++c.bag;
+                    at(tape_.samples, c.bag) = static_cast<std::int32_t>(sample);
+                    at(tape_.lengths, c.bag) = 0;
+                    c.sample = sample;
                 }
+                ++at(tape_.lengths, c.bag);
+            });
+            for (int s = 0; s < shards; ++s)
+                if (blocks[s].ids == blocks[s].head.n) blocks[s].lengths = nullptr;
+        }
+        /// Null says that all have ids, so where none has any it is not null.
+        [[nodiscard]] const std::int32_t* samples_from(std::int64_t bag) const {
+            static constexpr std::int32_t none = -1;
+            return tape_.samples.empty() ? &none : tape_.samples.data() + bag;
+        }
+        void put(std::int64_t to, LocalRow row, std::int64_t value) {
+            at(tape_.rows, to) = row;
+            if (batch_.weighted()) at(tape_.weights, to) = batch_.weight(value);
+        }
+        /// Calls use(number among the feature's ids, sample) for each of them.
+        template <class Use>
+        void for_ids(int f, Use use) const {
+            const std::int32_t* const lengths = batch_.lengths(f);
+            std::int64_t i = 0;
+            for (std::int64_t sample = 0; sample < batch_.samples(); ++sample)
+                for (const std::int64_t end = i + (lengths == nullptr ? 1 : lengths[sample]); i < end; ++i)
+                    use(i, sample);
+        }
+        /// Bags without an id stay away from all shards of a feature.
+        void leave_empty_bags(int f, IdBlock* blocks) {
+            const std::int64_t begin = bags_;
+            for (std::int64_t sample = 0; sample < batch_.samples(); ++sample) {
+                const std::int64_t length = batch_.length(f, sample);
+                if (length == 0) continue;
+                at(tape_.samples, bags_) = static_cast<std::int32_t>(sample);
+                at(tape_.lengths, bags_++) = static_cast<std::int32_t>(length);
+            }
+            for (std::size_t s = 0; s < placement_.table_of(f).shards.size(); ++s) {
+                blocks[s].head.n = bags_ - begin;
+                blocks[s].lengths = blocks[s].ids == blocks[s].head.n ? nullptr : tape_.lengths.data() + begin;
+                blocks[s].samples = samples_from(begin);
             }
         }
 
@@ -208,6 +320,7 @@ struct SplitBody {
         int rank_;
         BatchView& batch_;
         SplitTape& tape_;
+        std::int64_t bags_ = 0;  // of the blocks so far
     };
 };
 

@@ -36,7 +36,7 @@ struct SumShardsBody {
         Tape& tape = view.tape<SumShardsTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
         const std::vector<VectorBlock>& lane = lanes.vectors;
-        tape.sum.prepare(lane, memory);
+        tape.sum.prepare(lane, true, memory);
         std::int64_t elements = 0;
         for_sums(lane, [&](std::span<const VectorBlock> parts) { elements += room(parts[0].head, parts.size()); });
         float* to = tape.buffer.on(memory).resize(static_cast<std::size_t>(elements)).data();
@@ -66,7 +66,7 @@ struct SumShardsBody {
     }
     static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
         const auto& lane = at(cost.vectors, rank);
-        tally.need(ShardSums::bytes(lane));
+        tally.need(ShardSums::bytes(lane, true, ShardSums::every_bag));
         std::int64_t elements = 0;
         for (std::size_t i = 0; i < lane.size();) {
             std::size_t end = i;
