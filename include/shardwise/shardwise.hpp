@@ -50,6 +50,7 @@
 #include "shardwise/plan/trace.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/sharding/row.hpp"

@@ -4,7 +4,9 @@
 /// \file
 /// The formulas of docs/sharding.md, written down a second time, against what the library predicts.
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
@@ -31,7 +33,6 @@ struct Workload {
     std::vector<sw::JaggedBatch<int>> batches;  // (rank)
 
     [[nodiscard]] int ranks() const { return topology.ranks(); }
-    [[nodiscard]] std::int64_t samples(int rank) const { return batches[static_cast<std::size_t>(rank)].samples; }
     [[nodiscard]] bool weighted(int rank) const { return !batches[static_cast<std::size_t>(rank)].weights.empty(); }
     /// The ids of a rank's feature.
     [[nodiscard]] std::vector<int> ids(int rank, std::size_t table) const {
@@ -45,13 +46,6 @@ struct Workload {
             count += static_cast<std::size_t>(batch.lengths[table * n + i]);
         return {batch.values.begin() + static_cast<std::ptrdiff_t>(first),
                 batch.values.begin() + static_cast<std::ptrdiff_t>(first + count)};
-    }
-    [[nodiscard]] bool one_id_a_bag(int rank, std::size_t table) const {
-        const auto& batch = batches[static_cast<std::size_t>(rank)];
-        const auto n = static_cast<std::size_t>(batch.samples);
-        for (std::size_t i = 0; i < n; ++i)
-            if (batch.lengths[table * n + i] != 1) return false;
-        return true;
     }
 };
 
@@ -106,11 +100,18 @@ std::vector<Block> blocks_on(const Workload& w, int owner, sw::Splits splits) {
     return blocks;
 }
 
-std::int64_t ids_in(const Workload& w, int source, const Block& block) {
-    std::int64_t count = 0;
-    for (const int id : w.ids(source, block.table))
-        if (block.row_residue < 0 || (id + static_cast<int>(block.table)) % w.ranks() == block.row_residue) ++count;
-    return count;
+/// (bag of a rank): its ids in a block.
+std::vector<std::int64_t> ids_in(const Workload& w, int source, const Block& block) {
+    const auto& batch = w.batches[static_cast<std::size_t>(source)];
+    const auto n = static_cast<std::size_t>(batch.samples);
+    const std::vector<int> ids = w.ids(source, block.table);
+    std::vector<std::int64_t> counts(n);
+    std::size_t id = 0;
+    for (std::size_t bag = 0; bag < n; ++bag)
+        for (int k = 0; k < batch.lengths[block.table * n + bag]; ++k, ++id)
+            if (block.row_residue < 0 || (ids[id] + static_cast<int>(block.table)) % w.ranks() == block.row_residue)
+                ++counts[bag];
+    return counts;
 }
 
 void add(sw::TierTraffic& cell, std::int64_t payload, std::int64_t control) {
@@ -130,12 +131,12 @@ void check_owned(const Workload& w, const sw::LayerCost& cost) {
             std::int64_t control = 8;
             std::int64_t elements = 0;
             for (const Block& block : blocks) {
-                const std::int64_t ids = ids_in(w, source, block);
-                const bool lengths =
-                    ids != 0 && (S::splits == sw::Splits::rows || !w.one_id_a_bag(source, block.table));
+                const std::vector<std::int64_t> bags = ids_in(w, source, block);
+                const std::int64_t ids = std::accumulate(bags.begin(), bags.end(), std::int64_t{0});
+                const std::int64_t filled = std::count_if(bags.begin(), bags.end(), [](auto n) { return n > 0; });
                 payload += ids * (w.weighted(source) ? 8 : 4);
-                control += 8 + (lengths ? 4 * w.samples(source) : 0);
-                elements += (P::pooled ? w.samples(source) : ids) * block.width;
+                control += 8 + (ids != filled ? 4 * filled : 0);
+                elements += (P::pooled ? filled : ids) * block.width;
             }
             add(forward.at(source, owner), payload, control);
             add(forward.at(owner, source), elements * static_cast<std::int64_t>(Wire::forward::bytes), 0);

@@ -110,24 +110,26 @@ TEST(Extending, NamesOfOnesOwn) {
         static_cast<void>(known.traits({.shardings = {"rows"}}));
         ADD_FAILURE() << "there is no such policy";
     } catch (const sw::BadInput& error) {
-        EXPECT_STREQ(error.what(),
-                     "sharding 'rows': there is no such policy; give one of row, col, table, dp, first_host, col4");
+        EXPECT_STREQ(
+            error.what(),
+            "sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, first_host, col4");
     }
 }
 
-/// Rows dealt over the ranks of each host; every host has all of them.
-struct RowsOnEachHost : sw::Row {
-    static constexpr const char* name = "rows_on_each_host";
+/// Whole tables dealt over the ranks of each host; every host has all of them.
+struct TablesOnEachHost : sw::Table {
+    static constexpr const char* name = "tables_on_each_host";
     using home = sw::OneHost;
 };
-static_assert(sw::ShardingPolicy<RowsOnEachHost>);
+static_assert(sw::ShardingPolicy<TablesOnEachHost>);
 
 TEST(Extending, AHome) {
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
-        sw::EmbeddingLayer<sw::Sharding<RowsOnEachHost>> layer{comm, {{.name = "t", .rows = 7, .dim = 4}}};
+        sw::EmbeddingLayer<sw::Sharding<TablesOnEachHost>> layer{comm, {{.name = "t", .rows = 7, .dim = 4}}};
         layer.for_each_shard([&](const sw::ShardView& shard, const auto&) {
-            EXPECT_EQ(shard.rows, comm.rank() % 2 == 0 ? 4 : 3);
+            EXPECT_EQ(comm.rank() % 2, 0);  // the first of each host has the only table
+            EXPECT_EQ(shard.rows, 7);
             EXPECT_EQ(shard.copy, comm.rank() / 2);
             EXPECT_EQ(shard.copies, 2);
         });

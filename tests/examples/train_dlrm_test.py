@@ -47,7 +47,7 @@ def bad_usage():
             (["--ranks", 2, "--hosts", 4], "4 hosts for 2 ranks"),
             (["--ranks", 4, "--hosts", 3], "3 hosts do not divide 4 ranks"),
             (["--hosts", 0], "0 hosts"),
-            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, mixed"),
+            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, mixed"),
             (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam"),
             (["--pooling", "max"], "sum, mean"),
             (["--order", "any"], "tree, wide_tree, sample"),
@@ -147,7 +147,7 @@ def shardings():
     """The same losses to the last bit, whatever the sharding; with one id a bag, lookups are the same bits, too."""
     for optimizer in ("adagrad", "sgd", "adam"):
         expected = None
-        for sharding in ("row", "col", "table", "dp", "mixed"):
+        for sharding in ("row", "col", "table", "dp", "flex", "mixed"):
             r = report(*SMALL, "--sharding", sharding, "--optimizer", optimizer)
             check_prediction(r)
             losses = r["losses"]
@@ -195,7 +195,7 @@ def world_sizes():
 
 def collectives():
     """The same losses to the last bit over relays; between hosts, fewer bytes where relays sum."""
-    for sharding, bag in (("row", 3), ("mixed", 3), ("table", 3), ("col", 1)):
+    for sharding, bag in (("row", 12), ("mixed", 12), ("table", 3), ("col", 1)):
         common = [*SMALL, "--sharding", sharding, "--bag", bag, "--optimizer", "adam"]
         flat = report(*common)
         towered = report(*common, "--towers", 2)

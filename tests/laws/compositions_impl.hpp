@@ -12,7 +12,6 @@
 
 #include "laws/compositions.hpp"
 #include "laws/mix.hpp"
-#include "laws/per_host.hpp"
 #include "laws/reference_rule.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
@@ -21,6 +20,7 @@
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/row.hpp"
 #include "shardwise/sharding/table.hpp"
 

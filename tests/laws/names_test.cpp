@@ -113,8 +113,8 @@ TEST(Names, MakeTheLayersThatTypesMake) {
     add_by_table<sw::Col<>, sw::Flat>(all);
     add_by_table<sw::Col<3>, sw::Hierarchical>(all);
     add_by_table<sw::DP, sw::Flat>(all);
-    add_by_table<PerHost, sw::Flat>(all);
-    add_by_table<sw::Mixed<PerHost, sw::DP>, sw::Flat>(all);
+    add_by_table<sw::Flex, sw::Flat>(all);
+    add_by_table<sw::Mixed<sw::Flex, sw::DP>, sw::Flat>(all);
     add_by_table<sw::Mixed<sw::DP, sw::Table, sw::Row>, sw::Hierarchical>(all);
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (const sw::Topology& topology : {sw::Topology{2, 2}, sw::Topology{3, 1}}) {
@@ -139,7 +139,7 @@ TEST(Names, AreInTheDigest) {
     };
     std::set<std::uint16_t> all{digest_of([](sw::LayerNames&) {})};
     all.insert(digest_of([](sw::LayerNames& n) { n.shardings = {"table"}; }));
-    all.insert(digest_of([](sw::LayerNames& n) { n.shardings = {"per_host"}; }));
+    all.insert(digest_of([](sw::LayerNames& n) { n.shardings = {"flex"}; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.collective = "two_stage"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.optimizer = "rowwise_adagrad_mean"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.order = "sample"; }));
@@ -158,10 +158,10 @@ std::vector<std::string> all_sentences() {
 
 using boost::mp11::mp_list;
 using ShardingLists =
-    mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<PerHost>,
+    mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<sw::Flex>,
             mp_list<sw::Col<3>>, mp_list<sw::Row, sw::DP>, mp_list<sw::Col<>, sw::DP>, mp_list<sw::Table, sw::DP>,
-            mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<PerHost, sw::DP>,
-            mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<PerHost, sw::Row, sw::Col<3>>>;
+            mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<sw::Flex, sw::DP>,
+            mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<sw::Flex, sw::Row, sw::Col<3>>>;
 using Modules = mp_list<sw::PassThrough, Mix>;
 using Wires = mp_list<sw::Fp32, sw::Bf16>;
 
@@ -276,8 +276,8 @@ TEST(Names, ThatThereAreNotAreRefused) {
     EXPECT_EQ(refusal({.shardings = {}}), "a layer has at least one sharding policy");
     EXPECT_EQ(refusal({.shardings = {"row", "row"}}),
               "sharding 'row' stands twice: name each policy of a mixed layer once");
-    EXPECT_EQ(refusal({.shardings = {"flex"}}),
-              "sharding 'flex': there is no such policy; give one of row, col, table, dp, col3, per_host");
+    EXPECT_EQ(refusal({.shardings = {"no_such"}}),
+              "sharding 'no_such': there is no such policy; give one of row, col, table, dp, flex, col3");
     EXPECT_EQ(refusal({.collective = "ring"}),
               "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical");
     EXPECT_EQ(refusal({.pooling = "max"}),

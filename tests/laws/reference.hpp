@@ -260,13 +260,13 @@ class Reference {
     /// Whether vectors leave the rank that looks them up; and whether they may leave the host.
     [[nodiscard]] static bool travels(const ReferenceTable& table) { return table.config.sharding != "dp"; }
     [[nodiscard]] static bool crosses(const ReferenceTable& table) {
-        return travels(table) && table.config.sharding != "per_host";
+        return travels(table) && table.config.sharding != "flex";
     }
     /// The rank that answers what `source` asks of a row; the same for all rows of a table that is not split by row.
     [[nodiscard]] int owner(const ReferenceTable& table, int source, std::int64_t row) const {
         if (table.config.sharding == "row")
             return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
-        if (table.config.sharding == "per_host")
+        if (table.config.sharding == "flex")
             return t_.rank_of(t_.host_of(source), static_cast<int>((row + table.index) % t_.ranks_per_host));
         return 0;
     }

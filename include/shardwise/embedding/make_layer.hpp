@@ -69,7 +69,7 @@ class KnownPolicies {
         return *this;
     }
 
-    /// The names of an axis: sharding, collective, optimizer, pooling, order or wire; empty for any other.
+    /// The names of an axis: sharding, collective, optimizer, pooling, order or wire. \throws BadInput for any other
     [[nodiscard]] std::vector<std::string> names(const std::string& axis) const;
     /// The sentence that refuses these names together, as EmbeddingLayer's; empty where they make sense.
     /// \throws BadInput for a name that there is not

@@ -20,6 +20,7 @@
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/row.hpp"
 #include "shardwise/sharding/table.hpp"
 
@@ -113,7 +114,7 @@ class FillIn {
 }  // namespace detail
 
 SHARDWISE_INLINE KnownPolicies::KnownPolicies() {
-    add_sharding<Row>().add_sharding<Col<>>().add_sharding<Table>().add_sharding<DP>();
+    add_sharding<Row>().add_sharding<Col<>>().add_sharding<Table>().add_sharding<DP>().add_sharding<Flex>();
     add_optimizer<Sgd>().add_optimizer<Adagrad>().add_optimizer<RowwiseAdagrad<>>();
     add_optimizer<RowwiseAdagrad<MeanOfSquares>>().add_optimizer<Adam>();
     add_wire<Fp32>().add_wire<Bf16>();
@@ -126,7 +127,9 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
     if (axis == "pooling") return detail::names_on<PoolingAxis>();
     if (axis == "order") return detail::names_on<OrderAxis>();
     if (axis == "wire") return detail::names_of(wires_, [](const Codec& wire) { return wire.name; });
-    return {};
+    throw BadInput{
+        concat({"axis '", axis,
+                "': there is no such axis; give one of sharding, collective, optimizer, pooling, order, wire"})};
 }
 
 SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {

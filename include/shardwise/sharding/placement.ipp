@@ -65,7 +65,8 @@ class TablePlacer {
             throw BadInput{concat({"table '", table_.name, "': shard ", number, " has ", shard.rows,
                                    " rows, and a shard holds at most 4294967295: split it by row over more ranks"})};
         if (inside < 0 || inside >= ranks_)
-            throw BadInput{concat({where(), "shard ", number, " is on rank ", inside, " of ", ranks_})};
+            throw BadInput{concat({where(), "shard ", number, " is on rank ", inside, " of a home of ", ranks_,
+                                   ": they are numbered from 0 inside it"})};
         const bool by_rows = policy_.splits == Splits::rows;
         for (const ShardPlacement& other : table.shards)
             if (by_rows ? other.owner >= shard.owner : other.owner == shard.owner)

@@ -58,7 +58,7 @@ struct ShardingAxis {
     static constexpr bool check() {
         static_assert(
             knows<T>,
-            "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, a ShardingPolicy of your own, or Mixed<> of "
+            "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, Flex, a ShardingPolicy of your own, or Mixed<> of "
             "several of them, each once");
         if constexpr (knows<T>)
             static_assert(detail::is_whole<T>,

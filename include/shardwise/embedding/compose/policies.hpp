@@ -9,7 +9,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Where each row lives: Row, Col<>, Col<Factor>, Table, DP, Mixed<...> or a ShardingPolicy of the user's own.
+/// Where each row lives: Row, Col<>, Col<Factor>, Table, DP, Flex, Mixed<...> or a ShardingPolicy of the user's own.
 template <class S>
 struct Sharding {
     using type = S;

@@ -45,8 +45,8 @@ struct LayerFacts {
       "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give each id "  \
       "of a bag the weight 1 / length)")                                                                              \
     X((f.any_copies && f.by_sample),                                                                                  \
-      "Order<Sample> needs every contribution at one owner, and replicated rows (DP) are summed on each rank first: " \
-      "use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                                   \
+      "Order<Sample> needs every contribution at one owner, and rows with several copies (DP, Flex) are summed at "   \
+      "each copy first: use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                  \
     X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                           \
       "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")
 

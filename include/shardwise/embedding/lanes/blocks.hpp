@@ -31,9 +31,9 @@ struct IdBlock {
     Head head;
     std::int64_t ids = 0;
     const std::int32_t* lengths = nullptr;  ///< (n), or null: one id a bag, or no ids at all
-    const std::int32_t* samples = nullptr;  ///< (n): whose bags, ascending; null: one a sample, or nobody asks
     const LocalRow* rows = nullptr;         ///< (ids)
     const float* weights = nullptr;         ///< (ids), or null: each counts once
+    const std::int32_t* samples = nullptr;  ///< (n): whose bags, ascending; null: one a sample, or nobody asks
 
     [[nodiscard]] std::int64_t length(std::int64_t bag) const noexcept {
         return lengths != nullptr ? lengths[bag] : (ids == 0 ? 0 : 1);

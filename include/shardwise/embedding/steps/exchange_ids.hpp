@@ -31,11 +31,11 @@ SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<false, fal
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, false>);
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, IdsFamily<true, true>);
 
-/// One message a peer: the number of samples, 8 bytes a block of the peer's (feature, shard) pairs with its count, then
-/// lengths (4 bytes a sample; absent where every bag has one id or none has any), rows (4 bytes an id) and weights (4
-/// bytes an id, where the batch has some). Blocks of one's own rows stay where they are. To a relay of sequences, 8
-/// bytes more with the number of ids of each block that it passes on and does not own.
-/// \tparam Home  the group in which each rank finds all rows
+/// One message a peer: the number of samples, 8 bytes a block of the peer's (feature, shard) pairs with its numbers of
+/// ids and bags, then lengths (4 bytes a bag; absent where each has one id or none has any), rows (4 bytes an id) and
+/// weights (4 bytes an id, where the batch has some). Blocks of one's own rows stay where they are. To a relay of
+/// sequences, 8 bytes more with the number of ids of each block that it passes on and does not own. \tparam Home  the
+/// group in which each rank finds all rows
 template <Group Home = World, class Relays = NoRelays>
 struct ExchangeIds {
     template <class Form>
