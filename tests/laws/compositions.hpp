@@ -107,6 +107,7 @@ class QueuedLayer {
 struct Composition {
     std::string sharding;                ///< what the laws call it: the name of the policy, or of several
     std::vector<std::string> shardings;  ///< the policies; tables choose among several
+    bool tiered = false;                 ///< they are tiers of every table
     bool crosses = true;                 ///< some of them has its home in the world
     std::string pooling;
     std::string optimizer;
@@ -118,10 +119,12 @@ struct Composition {
     std::shared_ptr<const sw::ModulePolicy> module;
     ReferenceRule rule;
     std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
-    sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&);
+    sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&,
+                               const sw::RowPlan*);
 
     [[nodiscard]] sw::LayerNames names() const {
         return {.shardings = shardings,
+                .tiered = tiered,
                 .collective = collective,
                 .optimizer = optimizer,
                 .pooling = pooling,
@@ -132,10 +135,12 @@ struct Composition {
                 .module = module};
     }
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
-                                   std::uint64_t seed, const sw::Towers& towers = {}, bool by_names = false) const {
+                                   std::uint64_t seed, const sw::Towers& towers = {}, bool by_names = false,
+                                   const sw::RowPlan* rows = nullptr) const {
         const sw::LayerOptions options{.learning_rate = {.base = learning_rate},
                                        .seed = seed,
                                        .towers = towers,
+                                       .rows = rows,
                                        .memory = nullptr,
                                        .tracer = nullptr};
         tables = as_declared(std::move(tables));
@@ -144,7 +149,7 @@ struct Composition {
     }
     /// Tables choose among several policies alone.
     [[nodiscard]] std::vector<sw::TableConfig> as_declared(std::vector<sw::TableConfig> tables) const {
-        if (shardings.size() == 1)
+        if (shardings.size() == 1 || tiered)
             for (sw::TableConfig& table : tables)
                 table.sharding.clear();
         return tables;

@@ -47,6 +47,7 @@ Composition composition() {
                                         sw::Collective<C>, sw::Tower<M>>;
     return {.sharding = S::name,
             .shardings = names_of(typename sw::detail::ShardingsOf<S>::type{}),
+            .tiered = sw::detail::is_tiered<S>,
             .crosses = crosses<S>,
             .pooling = P::name,
             .optimizer = Rule::name,
@@ -61,8 +62,11 @@ Composition composition() {
                         const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
                 return std::make_unique<Composed>(comm, std::move(tables), options);
             },
-            .draw = [](const sw::Topology& topology, std::vector<sw::TableConfig> tables,
-                       const sw::Towers& towers) { return Composed::blueprint(topology, std::move(tables), towers); }};
+            .draw =
+                [](const sw::Topology& topology, std::vector<sw::TableConfig> tables, const sw::Towers& towers,
+                   const sw::RowPlan* rows) {
+                    return Composed::blueprint(topology, std::move(tables), towers, {}, {}, rows);
+                }};
 }
 
 /// Every optimizer with exact wires along the tree, and other wires and orders so that every pair of values meets.

@@ -47,10 +47,12 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
 template <class C>
 void check_laws(C& below, const Composition& composition, const Case& c) {
     const bool pooled = composition.pooling != "none";
-    const Scenario scenario = make_scenario(c, composition.shardings, pooled, composition.has_modules());
+    const Scenario scenario =
+        make_scenario(c, composition.shardings, pooled, composition.has_modules(), composition.tiered);
     sw::CountingCommunicator<C> comm{below};
     const float rate = 0.05F;
-    auto layer = composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c), c.by_names);
+    auto layer =
+        composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c), c.by_names, scenario.row_plan());
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)

@@ -81,13 +81,14 @@ void expect_same_costs(const sw::LayerBlueprint& typed, const sw::LayerBlueprint
 
 void compare(const Composition& composition, const Case& c) {
     SCOPED_TRACE(composition.name() + " at " + c.name());
-    Scenario s = make_scenario(c, composition.shardings, composition.pooling != "none", composition.has_modules());
+    Scenario s = make_scenario(c, composition.shardings, composition.pooling != "none", composition.has_modules(),
+                               composition.tiered);
     for (std::size_t t = 0; composition.pooling == "by_table" && t < s.tables.size(); ++t)
         s.tables[t].pooling = std::array{"mean", "none", "sum"}[t % 3];
     const auto tables = composition.as_declared(s.tables);
-    const sw::LayerBlueprint typed = composition.draw(c.topology, tables, s.towers(c));
+    const sw::LayerBlueprint typed = composition.draw(c.topology, tables, s.towers(c), s.row_plan());
     const sw::LayerBlueprint named =
-        sw::draw_layer(c.topology, tables, composition.names(), s.towers(c), known_policies());
+        sw::draw_layer(c.topology, tables, composition.names(), s.towers(c), known_policies(), s.row_plan());
     expect_same_layers(typed, named);
     for (const auto& ranks : s.steps) {
         std::vector<sw::JaggedView<std::int64_t>> views;

@@ -39,9 +39,12 @@ inline float on_wire(const std::string& wire, float x) {
 
 struct ReferenceTable {
     sw::TableConfig config;
-    int index = 0;  // among the tables of its policy in its tower
+    int index = 0;   // among the tables of its policy in its tower
+    int number = 0;  // in the layer
     int first_rank = 0;
-    int ranks = 1;  // that it is placed on
+    int ranks = 1;                            // that it is placed on
+    std::vector<int> tier_of = {};            // (row), in tiered layers
+    std::vector<std::int64_t> place_of = {};  // (row), there: its number in its tier
     std::vector<Vector> weights;
     std::vector<std::vector<Vector>> element_state;  // (slot, row)
     std::vector<Vector> row_state;                   // (row)
@@ -70,8 +73,11 @@ class Reference {
         std::map<std::pair<std::string, int>, int> count;
         for (std::size_t i = 0; i < s_.tables.size(); ++i) {
             ReferenceTable table{.config = s_.tables[i], .weights = {}, .element_state = {}, .row_state = {}};
-            const int tower = towers == 1 || !crosses(table) ? 0 : s_.tower_of[i];
-            table.index = count[{table.config.sharding, tower}]++;
+            const std::string policy = c_.tiered ? "row" : table.config.sharding;
+            const int tower = towers == 1 || !crosses(policy) ? 0 : s_.tower_of[i];
+            table.index = count[{policy, tower}]++;
+            table.number = static_cast<int>(i);
+            if (c_.tiered) put_in_tiers(table);
             table.ranks = t_.ranks() / towers;
             table.first_rank = tower * table.ranks;
             const auto rows = static_cast<std::size_t>(table.config.rows);
@@ -229,7 +235,7 @@ class Reference {
                 if (c_.pooling == "none") {
                     for (std::int32_t k = 0; k < length; ++k) {
                         Vector row = table.weights[static_cast<std::size_t>(batch.ids[at++])];
-                        if (travels(table))
+                        if (travels(policy_of(table, batch.ids[at - 1])))
                             for (float& x : row)
                                 x = on_wire(c_.forward_wire, x);
                         results.back().push_back(row);
@@ -251,31 +257,75 @@ class Reference {
             collect(ranks[static_cast<std::size_t>(rank)], rank, touched);
         for (std::size_t t = 0; t < tables_.size(); ++t)
             for (const auto& [row, terms] : touched[t])
-                update(tables_[t], static_cast<std::size_t>(row), sum(tables_[t], terms));
+                update(tables_[t], static_cast<std::size_t>(row), sum(tables_[t], policy_of(tables_[t], row), terms));
     }
 
     [[nodiscard]] const ReferenceTable& table_of(std::int64_t feature) const {
         return tables_[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(feature)])];
     }
     /// Whether vectors leave the rank that looks them up; and whether they may leave the host.
-    [[nodiscard]] static bool travels(const ReferenceTable& table) { return table.config.sharding != "dp"; }
-    [[nodiscard]] static bool crosses(const ReferenceTable& table) {
-        return travels(table) && table.config.sharding != "flex";
+    [[nodiscard]] static bool travels(const std::string& policy) { return policy != "dp"; }
+    [[nodiscard]] static bool crosses(const std::string& policy) { return travels(policy) && policy != "flex"; }
+    /// What places a row.
+    [[nodiscard]] const std::string& policy_of(const ReferenceTable& table, std::int64_t row) const {
+        return c_.tiered ? c_.shardings[static_cast<std::size_t>(table.tier_of[static_cast<std::size_t>(row)])]
+                         : table.config.sharding;
+    }
+    /// Rows that the plan names come first, in its order; the others follow by number.
+    void put_in_tiers(ReferenceTable& table) const {
+        const auto rows = static_cast<std::size_t>(table.config.rows);
+        const std::size_t last = c_.shardings.size() - 1;
+        table.tier_of.assign(rows, static_cast<int>(last));
+        table.place_of.assign(rows, -1);
+        const std::string& name = table.config.name;
+        for (const sw::TableRowPlan& plan : s_.rows.tables) {
+            if (plan.table != name) continue;
+            std::int64_t next = 0;
+            for (std::size_t tier = 0; tier < last; ++tier)
+                for (std::int64_t place = 0; place < plan.tiers[tier]; ++place, ++next) {
+                    const auto row = static_cast<std::size_t>(
+                        plan.replicated.empty() ? next : plan.replicated[static_cast<std::size_t>(next)]);
+                    table.tier_of[row] = static_cast<int>(tier);
+                    table.place_of[row] = place;
+                }
+        }
+        std::int64_t place = 0;
+        for (std::size_t row = 0; row < rows; ++row)
+            if (table.place_of[row] < 0) table.place_of[row] = place++;
     }
     /// The rank that answers what `source` asks of a row; the same for all rows of a table that is not split by row.
     [[nodiscard]] int owner(const ReferenceTable& table, int source, std::int64_t row) const {
-        if (table.config.sharding == "row")
-            return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
-        if (table.config.sharding == "flex")
-            return t_.rank_of(t_.host_of(source), static_cast<int>((row + table.index) % t_.ranks_per_host));
+        const std::string& policy = policy_of(table, row);
+        if (c_.tiered) row = table.place_of[static_cast<std::size_t>(row)];
+        if (policy == "row") return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
+        const int index = c_.tiered ? table.number : table.index;
+        if (policy == "flex")
+            return t_.rank_of(t_.host_of(source), static_cast<int>((row + index) % t_.ranks_per_host));
         return 0;
     }
 
+    /// Tiers in order, each a sum along its tree.
     [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, int source, std::size_t at,
                               std::int32_t length) const {
+        const std::vector<std::string> policies =
+            c_.tiered ? c_.shardings : std::vector<std::string>{table.config.sharding};
+        Vector total(static_cast<std::size_t>(table.config.dim), 0.0F);
+        for (const std::string& policy : policies) {
+            const Vector part = pool(table, policy, batch, source, at, length);
+            for (std::size_t d = 0; d < total.size(); ++d)
+                total[d] += part[d];
+        }
+        if (c_.pooling == "mean" && length > 0)
+            for (float& x : total)
+                x /= static_cast<float>(length);
+        return total;
+    }
+    [[nodiscard]] Vector pool(const ReferenceTable& table, const std::string& policy, const RankBatch& batch,
+                              int source, std::size_t at, std::int32_t length) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         std::map<int, Vector> parts;  // by owner of the row
         for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
+            if (policy_of(table, batch.ids[k]) != policy) continue;
             Vector& part = parts.try_emplace(owner(table, source, batch.ids[k]), dim, 0.0F).first->second;
             const Vector& row = table.weights[static_cast<std::size_t>(batch.ids[k])];
             for (std::size_t d = 0; d < dim; ++d)
@@ -285,22 +335,19 @@ class Reference {
         for (auto& [rank, part] : parts) {
             Vector& host = hosts.try_emplace(t_.host_of(rank), dim, 0.0F).first->second;
             for (std::size_t d = 0; d < dim; ++d)
-                host[d] += travels(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
+                host[d] += travels(policy) ? on_wire(c_.forward_wire, part[d]) : part[d];
         }
         // what is summed at a relay travels on from there
         Vector total(dim, 0.0F);
         for (const auto& [host, part] : hosts)
             for (std::size_t d = 0; d < dim; ++d)
                 total[d] +=
-                    c_.collective == "two_stage" && crosses(table) ? on_wire(c_.forward_wire, part[d]) : part[d];
-        if (c_.collective == "hierarchical" && !c_.has_modules() && crosses(table))
+                    c_.collective == "two_stage" && crosses(policy) ? on_wire(c_.forward_wire, part[d]) : part[d];
+        if (c_.collective == "hierarchical" && !c_.has_modules() && crosses(policy))
             for (float& x : total)
                 x = on_wire(c_.forward_wire, x);
         for (float& x : total)
             x += 0.0F;
-        if (c_.pooling == "mean" && length > 0)
-            for (float& x : total)
-                x /= static_cast<float>(length);
         return total;
     }
 
@@ -342,7 +389,7 @@ class Reference {
                     for (std::size_t d = 0; d < dim; ++d) {
                         float g = batch.gradient[from + d];
                         if (c_.pooling == "mean") g /= static_cast<float>(batch.lengths[bag]);
-                        if (travels(table)) g = on_wire(c_.backward_wire, g);
+                        if (travels(policy_of(table, batch.ids[id]))) g = on_wire(c_.backward_wire, g);
                         term.gradient.push_back(g);
                     }
                     touched[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(f)])][batch.ids[id]]
@@ -352,7 +399,8 @@ class Reference {
         }
     }
 
-    [[nodiscard]] Vector sum(const ReferenceTable& table, const std::vector<Term>& terms) const {
+    [[nodiscard]] Vector sum(const ReferenceTable& table, const std::string& policy,
+                             const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         if (c_.order == "sample") {
             Vector total(dim, 0.0F);
@@ -363,13 +411,14 @@ class Reference {
                 x += 0.0F;
             return total;
         }
-        if (c_.order == "wide_tree") return sum_tree<double>(table, terms);
-        return sum_tree<float>(table, terms);
+        if (c_.order == "wide_tree") return sum_tree<double>(table, policy, terms);
+        return sum_tree<float>(table, policy, terms);
     }
 
     /// Along the tree; what a lossy wire carries is a float before it rounds.
     template <class Value>
-    [[nodiscard]] Vector sum_tree(const ReferenceTable& table, const std::vector<Term>& terms) const {
+    [[nodiscard]] Vector sum_tree(const ReferenceTable& table, const std::string& policy,
+                                  const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         // sums of a rank travel where each has a copy, sums of a host where each host has one
         const auto travelled = [&](bool does, Value x) -> Value {
@@ -388,13 +437,13 @@ class Reference {
             std::vector<Value> of_host(dim, Value{0});
             for (auto& [rank, part] : ranks)
                 for (std::size_t d = 0; d < dim; ++d)
-                    of_host[d] += travelled(!travels(table), part[d]);
+                    of_host[d] += travelled(!travels(policy), part[d]);
             for (std::size_t d = 0; d < dim; ++d)
-                total[d] += travelled(!crosses(table), of_host[d]);
+                total[d] += travelled(!crosses(policy), of_host[d]);
         }
         Vector rounded;
         for (const Value x : total)
-            rounded.push_back(static_cast<float>(travelled(!crosses(table), x)) + 0.0F);
+            rounded.push_back(static_cast<float>(travelled(!crosses(policy), x)) + 0.0F);
         return rounded;
     }
 

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/towers.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -82,7 +85,10 @@ struct Scenario {
     std::vector<int> tower_of;                  // (table)
     int width = 0;                              // columns of a pooled result
     std::vector<std::vector<RankBatch>> steps;  // (step, rank)
+    sw::RowPlan rows;                           // of tiered layers; without tables where there is none
 
+    /// As a layer is told them.
+    [[nodiscard]] const sw::RowPlan* row_plan() const { return rows.tables.empty() ? nullptr : &rows; }
     [[nodiscard]] std::int64_t features() const { return static_cast<std::int64_t>(table_of.size()); }
     /// As a layer is told them.
     [[nodiscard]] sw::Towers towers(const Case& c) const {
@@ -125,13 +131,44 @@ inline bool starts_at_negative_zero(std::int64_t row, std::int64_t column) {
     return (row + column) % 5 == 0;
 }
 
+/// Rows in tiers: the most used ones (see make_scenario) in any of them, in the order of their numbers or any other;
+/// some tiers have all rows, some none, some layers no plan.
+inline sw::RowPlan make_row_plan(const std::vector<sw::TableConfig>& tables, const std::vector<std::string>& tiers,
+                                 std::uint64_t seed) {
+    Dice dice{seed * 31 + 7};
+    sw::RowPlan plan{.tiers = tiers, .tables = {}};
+    if (dice.one_in(12)) return plan;
+    for (const sw::TableConfig& table : tables) {
+        sw::TableRowPlan& one = plan.tables.emplace_back(sw::all_in_last_tier(table.name, table.rows, tiers.size()));
+        for (std::size_t tier = 0; tier + 1 < tiers.size(); ++tier) {
+            std::int64_t& left = one.tiers.back();
+            const std::int64_t rows = dice.one_in(6)   ? 0
+                                      : dice.one_in(6) ? left
+                                                       : dice.below(std::min<std::int64_t>(left, 9) + 1);
+            one.tiers[tier] = rows;
+            left -= rows;
+        }
+        const std::int64_t replicated = table.rows - one.tiers.back();
+        if (dice.one_in(3)) continue;  // the first rows, in order
+        for (std::int64_t row = 0; row < table.rows; ++row)
+            one.replicated.push_back(row);
+        for (std::size_t i = one.replicated.size(); i > 1; --i)
+            std::swap(one.replicated[i - 1],
+                      one.replicated[static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(i)))]);
+        one.replicated.resize(static_cast<std::size_t>(replicated));
+        for (std::int64_t row = 0; row < table.rows; ++row)
+            one.unseen.push_back(dice.one_in(5));
+    }
+    return plan;
+}
+
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
 /// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
 /// sign, some weighted rows too small for anything but -0.0.
-/// \param policies  tables choose among them in turn
+/// \param policies  tables choose among them in turn, or, tiered, have rows in each
 /// \param modules  every tower has a table, and a module with one output and half as many as its inputs
 inline Scenario make_scenario(const Case& c, const std::vector<std::string>& policies, bool pooled,
-                              bool modules = false) {
+                              bool modules = false, bool tiered = false) {
     Dice dice{c.seed};
     Scenario s;
     std::int64_t tables = policies.size() > 1 ? 3 + dice.below(3) : 1 + dice.below(3);
@@ -197,6 +234,7 @@ inline Scenario make_scenario(const Case& c, const std::vector<std::string>& pol
         }
         s.steps.push_back(std::move(ranks));
     }
+    if (tiered) s.rows = make_row_plan(s.tables, policies, c.seed);
     return s;
 }
 

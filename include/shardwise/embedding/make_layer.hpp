@@ -29,6 +29,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The policies of a layer by their names: the `name` of each policy's type, in lower case.
 struct LayerNames {
     std::vector<std::string> shardings = {"row"};  ///< several: as Mixed; each table names its own
+    bool tiered = false;                           ///< several: as Tiered; every table has rows in each
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";  ///< sum, mean, none or by_table
@@ -44,7 +45,7 @@ struct LayerNames {
 /// The policies that names may mean: the library's, and those that a program adds.
 class KnownPolicies {
   public:
-    /// The library's: row, col, table, dp; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam; fp32, bf16.
+    /// The library's: row, col, table, dp, flex; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam; fp32, bf16.
     KnownPolicies();
 
     /// One of a program's own, by its type: a ShardingPolicy, a SparseOptimizer or a WireCodec.
@@ -100,7 +101,8 @@ class KnownPolicies {
                                                     const KnownPolicies& known = {});
 /// The same layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
 [[nodiscard]] LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
-                                        const LayerNames& names, Towers towers = {}, const KnownPolicies& known = {});
+                                        const LayerNames& names, Towers towers = {}, const KnownPolicies& known = {},
+                                        const RowPlan* rows = nullptr);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -78,10 +78,20 @@ std::vector<std::string> names_of(const std::vector<T>& all, Name name) {
     return names;
 }
 
+SHARDWISE_INLINE bool is_tier_order(const std::vector<std::string>& names) {
+    bool found = false;
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, TierOrders>>(
+        [&]<class... S>(boost::mp11::mp_identity<Tiered<S...>>) {
+            found |= names == std::vector<std::string>{S::name...};
+        });
+    return found;
+}
+
 /// Fills in the names in braces of a step: those of the layer, and of the plan that it stands in.
 class FillIn {
   public:
-    FillIn(const LayerTraits& traits, const LayerNames& names) : traits_{traits}, pooling_{names.pooling} {
+    FillIn(const LayerTraits& traits, const LayerNames& names)
+        : traits_{traits}, pooling_{traits.tiered && names.pooling == "mean" ? "sum" : names.pooling} {
         const Codec& backward = traits.wires.backward;
         all_ = {{"{optimizer}", traits.rule->name()},
                 {"{order}", traits.order->name},
@@ -156,7 +166,8 @@ SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const
 SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const {
     LayerFacts f;
     f.way = detail::way_named(asked.collective);
-    f.mixed = asked.shardings.size() > 1;
+    f.mixed = !asked.tiered && asked.shardings.size() > 1;
+    f.tiered = asked.tiered;
     f.none_travels = true;
     f.none_crosses = true;
     const Pools pools = detail::pools_named(asked.pooling);
@@ -179,6 +190,7 @@ SHARDWISE_INLINE std::string KnownPolicies::refusal(const LayerNames& asked) con
     for (std::size_t i = 0; i < asked.shardings.size(); ++i)
         if (std::count(asked.shardings.begin(), asked.shardings.end(), asked.shardings[i]) > 1)
             return concat({"sharding '", asked.shardings[i], "' stands twice: name each policy of a mixed layer once"});
+    if (asked.tiered && !detail::is_tier_order(asked.shardings)) return SHARDWISE_TIER_ORDERS;
     static_cast<void>(rule(asked));
     static_cast<void>(wire(asked.backward_wire));
     const char* sentence = shardwise::refusal(facts(asked));
@@ -192,6 +204,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     LayerTraits traits;
     traits.pools = detail::pools_named(asked.pooling);
     traits.mixed = f.mixed;
+    traits.tiered = f.tiered;
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
     traits.two_stage = f.way == LayerFacts::Way::two_stage;
     traits.rule = rule(asked);
@@ -225,10 +238,17 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     const auto together = [](const StepCalls& fork, const StepCalls& merge, const std::vector<Line>& inside) {
         return LineEntry{.step = &fork, .merge = &merge, .plans = inside};
     };
-    const LineEntry plan = together(detail::step_calls_of<steps::EmbeddingDomain, steps::ForkTables>,
-                                    detail::step_calls_of<steps::EmbeddingDomain, steps::MergeTables>, plans);
-    const LineEntry adjoint = together(detail::step_calls_of<steps::EmbeddingDomain, steps::CutTables>,
-                                       detail::step_calls_of<steps::EmbeddingDomain, steps::EndTables>, adjoints);
+    const auto junctions =
+        [&]<class Fork, class Merge, class Cut, class End>(boost::mp11::mp_list<Fork, Merge, Cut, End>) {
+            return std::pair{together(detail::step_calls_of<steps::EmbeddingDomain, Fork>,
+                                      detail::step_calls_of<steps::EmbeddingDomain, Merge>, plans),
+                             together(detail::step_calls_of<steps::EmbeddingDomain, Cut>,
+                                      detail::step_calls_of<steps::EmbeddingDomain, End>, adjoints)};
+        };
+    using boost::mp11::mp_list;
+    const auto [plan, adjoint] =
+        traits.tiered ? junctions(mp_list<steps::ForkTiers, steps::MergeTiers, steps::CutTiers, steps::EndTiers>{})
+                      : junctions(mp_list<steps::ForkTables, steps::MergeTables, steps::CutTables, steps::EndTables>{});
     traits.program = make_program({&plan, 1}, {&adjoint, 1}, names_of_steps);
     return traits;
 }
@@ -240,8 +260,9 @@ SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std
 }
 
 SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
-                                           const LayerNames& names, Towers towers, const KnownPolicies& known) {
-    return {topology, std::move(tables), known.traits(names), std::move(towers)};
+                                           const LayerNames& names, Towers towers, const KnownPolicies& known,
+                                           const RowPlan* rows) {
+    return {topology, std::move(tables), known.traits(names), std::move(towers), rows};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

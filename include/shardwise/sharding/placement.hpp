@@ -11,6 +11,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
+#include "shardwise/sharding/row_map.hpp"
 #include "shardwise/sharding/shard_map.hpp"
 #include "shardwise/topology/members.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -97,16 +98,21 @@ struct Placement {
     [[nodiscard]] int copy_of(int rank) const { return home.peers(topology.ranks()).index(rank); }
 };
 
+/// One tier of every table.
+struct TierOfTables {
+    const std::vector<std::shared_ptr<const RowMap>>* rows = nullptr;  ///< (table of the layer)
+    int tier = 0;
+};
+
 /// Places the tables numbered `chosen` by a policy. Pure; the same on all ranks.
-/// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology of
-/// that
-///                tower's ranks alone; empty: all tables are placed on the whole home. Only for homes that are the
-///                world
+/// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology with
+/// the ranks of that tower alone; empty: all tables are placed on the whole home. Only for homes that are the world
+/// \param tier  of each table only the rows of this tier; null: all of them
 /// \throws BadInput for a table without rows or columns, a shard of more than 2^32 - 1 rows, or a policy that gives a
 /// rank two shards of a table or numbers shards of rows in another order than their owners
 [[nodiscard]] Placement place_tables(const ShardingTraits& policy, const Topology& topology,
                                      const std::vector<TableConfig>& tables, const std::vector<int>& chosen,
-                                     const std::vector<int>& towers = {});
+                                     const std::vector<int>& towers = {}, const TierOfTables& tier = {});
 /// The same by policy S.
 template <ShardingPolicy S>
 [[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,

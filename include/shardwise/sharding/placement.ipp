@@ -9,6 +9,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/tier_map.hpp"
 #include "shardwise/topology/groups.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -32,8 +33,9 @@ SHARDWISE_INLINE void check_table(const TableConfig& table) {
 /// One table, given its map, on ranks [first_rank, first_rank + ranks) of the home. \throws BadInput as place_tables
 class TablePlacer {
   public:
-    TablePlacer(const ShardingTraits& policy, const TableConfig& table, int first_rank, int ranks)
-        : policy_{policy}, table_{table}, first_rank_{first_rank}, ranks_{ranks} {}
+    /// \param rows  of the table, or of its tier
+    TablePlacer(const ShardingTraits& policy, const TableConfig& table, std::int64_t rows, int first_rank, int ranks)
+        : policy_{policy}, table_{table}, rows_{rows}, first_rank_{first_rank}, ranks_{ranks} {}
 
     [[nodiscard]] TablePlacement place(int number, std::shared_ptr<const ShardMap> map) const {
         TablePlacement table{.table = number,
@@ -87,16 +89,17 @@ class TablePlacer {
             columns += shard.columns.count;
         }
         const auto shards = static_cast<std::int64_t>(table.shards.size());
-        const bool fits = shards >= 1 && rows == table_.rows * (policy_.splits == Splits::rows ? 1 : shards) &&
+        const bool fits = shards >= 1 && rows == rows_ * (policy_.splits == Splits::rows ? 1 : shards) &&
                           columns == std::int64_t{table_.dim} * (policy_.splits == Splits::columns ? 1 : shards) &&
                           (policy_.splits != Splits::nothing || shards == 1);
         if (!fits)
             throw BadInput{concat({where(), "its ", shards, " shards have ", rows, " rows and ", columns,
-                                   " columns together, which is not the table of ", table_.rows, " x ", table_.dim})};
+                                   " columns together, which is not the table of ", rows_, " x ", table_.dim})};
     }
 
     const ShardingTraits& policy_;
     const TableConfig& table_;
+    std::int64_t rows_;
     int first_rank_;
     int ranks_;
 };
@@ -131,7 +134,7 @@ SHARDWISE_INLINE std::vector<std::shared_ptr<const ShardMap>> map_tables(const S
 
 SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topology& topology,
                                         const std::vector<TableConfig>& tables, const std::vector<int>& chosen,
-                                        const std::vector<int>& towers) {
+                                        const std::vector<int>& towers, const TierOfTables& tier) {
     Placement placement;
     placement.topology = topology;
     placement.home = policy.home(topology);
@@ -145,11 +148,14 @@ SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topo
         const TableConfig& table = at(tables, t);
         detail::check_table(table);
         tower_of.push_back(in_towers ? at(towers, t) : 0);
-        loads.push_back({.shape = {.rows = table.rows, .dim = table.dim},
+        loads.push_back({.shape = {.rows = tier.rows == nullptr ? table.rows : at(*tier.rows, t)->rows(tier.tier),
+                                   .dim = table.dim},
                          .features = static_cast<int>(features_of(table).size()),
                          .load = table.load});
     }
-    const auto maps = detail::map_tables(policy, where, loads, tower_of);
+    auto maps = detail::map_tables(policy, where, loads, tower_of);
+    for (std::size_t i = 0; tier.rows != nullptr && i < maps.size(); ++i)
+        maps[i] = std::make_shared<TierMap>(at(*tier.rows, chosen[i]), tier.tier, maps[i]);
     std::vector<int> first_feature;  // (table of the layer)
     int features = 0;
     for (const TableConfig& table : tables) {
@@ -159,7 +165,8 @@ SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topo
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         const TableConfig& table = at(tables, chosen[i]);
         placement.tables.push_back(
-            detail::TablePlacer{policy, table, tower_of[i] * where.ranks(), where.ranks()}.place(chosen[i], maps[i]));
+            detail::TablePlacer{policy, table, loads[i].shape.rows, tower_of[i] * where.ranks(), where.ranks()}.place(
+                chosen[i], maps[i]));
         int feature = at(first_feature, chosen[i]);
         const std::vector<std::string> names = features_of(table);
         for (const std::string& name : names) {

@@ -11,11 +11,14 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/device.hpp"
 #include "shardwise/embedding/compose/policies.hpp"
+#include "shardwise/embedding/compose/refusals.hpp"
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
+#include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/sharding/row.hpp"
 
@@ -39,11 +42,25 @@ inline constexpr bool is_sharding = ShardingPolicy<S>;
 template <class... S>
 inline constexpr bool is_sharding<Mixed<S...>> =
     sizeof...(S) > 0 && (ShardingPolicy<S> && ...) && boost::mp11::mp_is_set<boost::mp11::mp_list<S...>>::value;
+/// The orders of tiers that there are: from the most copies to one.
+using TierOrders = boost::mp11::mp_list<Tiered<DP, Flex, Row>, Tiered<DP, Row>, Tiered<Flex, Row>>;
+template <class S>
+inline constexpr bool is_tiered = false;
+template <class... S>
+inline constexpr bool is_tiered<Tiered<S...>> = true;
+template <class... S>
+inline constexpr bool is_sharding<Tiered<S...>> = boost::mp11::mp_contains<TierOrders, Tiered<S...>>::value;
+template <class S>
+inline constexpr bool has_tiers_inside = false;
+template <class... S>
+inline constexpr bool has_tiers_inside<Mixed<S...>> = (is_tiered<S> || ...);
 /// A home of one rank has nothing to split a table over.
 template <class S>
 inline constexpr bool is_whole = !std::is_same_v<HomeOf<S>, Self> || S::splits == Splits::nothing;
 template <class... S>
 inline constexpr bool is_whole<Mixed<S...>> = (is_whole<S> && ...);
+template <class... S>
+inline constexpr bool is_whole<Tiered<S...>> = true;
 
 template <class T, class... Known>
 inline constexpr bool is_one_of = (std::is_same_v<T, Known> || ...);
@@ -56,10 +73,12 @@ struct ShardingAxis {
     static constexpr bool knows = detail::is_sharding<T>;
     template <class T>
     static constexpr bool check() {
-        static_assert(
-            knows<T>,
-            "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, Flex, a ShardingPolicy of your own, or Mixed<> of "
-            "several of them, each once");
+        static_assert(!detail::is_tiered<T> || knows<T>, SHARDWISE_TIER_ORDERS);
+        static_assert(!detail::has_tiers_inside<T>, SHARDWISE_TIERED_IN_MIXED);
+        static_assert(knows<T> || detail::is_tiered<T> || detail::has_tiers_inside<T>,
+                      "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, Flex, a ShardingPolicy of your own, "
+                      "Mixed<> of several "
+                      "of them, each once, or Tiered<>");
         if constexpr (knows<T>)
             static_assert(detail::is_whole<T>,
                           "a ShardingPolicy whose home is one rank keeps whole tables on every rank: its splits is "

@@ -28,6 +28,10 @@ template <class... S>
 struct ShardingsOf<Mixed<S...>> {
     using type = boost::mp11::mp_list<S...>;
 };
+template <class... S>
+struct ShardingsOf<Tiered<S...>> {
+    using type = boost::mp11::mp_list<S...>;
+};
 template <class S>
 using LivesInWorld = std::is_same<HomeOf<S>, World>;
 template <class S>
@@ -54,13 +58,14 @@ struct PoolsOf<ByTable> {
 
 /// What the refusals look at.
 template <class Shardings, class Collective, class Pooling, class Order, class Forward, class Module>
-constexpr LayerFacts facts_of(bool mixed) {
+constexpr LayerFacts facts_of(bool mixed, bool tiered) {
     using Way = LayerFacts::Way;
     LayerFacts f;
     f.way = std::is_same_v<Collective, TwoStage>       ? Way::two_stage
             : std::is_same_v<Collective, Hierarchical> ? Way::hierarchical
                                                        : Way::flat;
     f.mixed = mixed;
+    f.tiered = tiered;
     f.any_copies = !boost::mp11::mp_all_of<Shardings, LivesInWorld>::value;
     f.none_travels = boost::mp11::mp_all_of<Shardings, LivesInSelf>::value;
     f.none_crosses = !boost::mp11::mp_any_of<Shardings, LivesInWorld>::value;
@@ -93,11 +98,12 @@ struct LayerPolicies {
     /// The sharding policies, and the poolings: a plan each, of which a layer with several has a Together.
     using shardings = typename detail::ShardingsOf<sharding>::type;
     using pools = typename detail::PoolsOf<pooling>::type;
-    static constexpr bool mixed = !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
+    static constexpr bool tiered = detail::is_tiered<sharding>;
+    static constexpr bool mixed = !tiered && !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
     static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
 
     static constexpr LayerFacts facts =
-        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed);
+        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed, tiered);
 
   private:
     template <class Axis>
@@ -116,7 +122,7 @@ struct LayerPolicies {
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
     static constexpr LayerFacts f =
-        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed);
+        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed, tiered);
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE

@@ -41,6 +41,7 @@ template <class P>
 [[nodiscard]] LayerTraits layer_traits(const typename P::rule& rule, const typename P::module::Config& module) {
     return {.pools = detail::pools_of<typename P::pooling>(),
             .mixed = P::mixed,
+            .tiered = P::tiered,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
             .two_stage = std::is_same_v<typename P::collective, TwoStage>,
             .shardings = detail::sharding_traits_of(typename P::shardings{}),

@@ -13,6 +13,7 @@
 #include "shardwise/embedding/steps/exchange_ids.hpp"
 #include "shardwise/embedding/steps/exchange_vectors.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
+#include "shardwise/embedding/steps/fork_tiers.hpp"
 #include "shardwise/embedding/steps/join.hpp"
 #include "shardwise/embedding/steps/join_towers.hpp"
 #include "shardwise/embedding/steps/lookup.hpp"
@@ -101,6 +102,16 @@ struct TablesPlan {
                typename Way::type, Plan<std::conditional_t<P::has_module, steps::JoinTowers, steps::Join<S, Pool>>>>;
 };
 
+/// Tiers sum, and the merge behind them divides.
+template <class Pool>
+struct PoolOfTier {
+    using type = Pool;
+};
+template <>
+struct PoolOfTier<Mean> {
+    using type = Sum;
+};
+
 template <class P, class Pairs>
 struct LayerPlan;
 template <class P, class S, class Pool>
@@ -108,7 +119,13 @@ struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>>> {
     using type = typename TablesPlan<P, S, Pool>::type;
 };
 template <class P, class... S, class... Pool>
-    requires(sizeof...(S) > 1)
+    requires(sizeof...(S) > 1 && P::tiered)
+struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
+    using type = Plan<Together<steps::ForkTiers, steps::MergeTiers,
+                               typename TablesPlan<P, S, typename PoolOfTier<Pool>::type>::type...>>;
+};
+template <class P, class... S, class... Pool>
+    requires(sizeof...(S) > 1 && !P::tiered)
 struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
     using type = Plan<Together<steps::ForkTables, steps::MergeTables, typename TablesPlan<P, S, Pool>::type...>>;
 };

@@ -9,7 +9,8 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Where each row lives: Row, Col<>, Col<Factor>, Table, DP, Flex, Mixed<...> or a ShardingPolicy of the user's own.
+/// Where each row lives: Row, Col<>, Col<Factor>, Table, DP, Flex, Mixed<...>, Tiered<...> or a ShardingPolicy of the
+/// user's own.
 template <class S>
 struct Sharding {
     using type = S;
@@ -19,6 +20,14 @@ struct Sharding {
 template <class... S>
 struct Mixed {
     static constexpr const char* name = "mixed";
+};
+
+/// Every table's rows in tiers, each with a policy of its own: Tiered<DP, Flex, Row>, Tiered<DP, Row> or
+/// Tiered<Flex, Row>. LayerOptions::rows says which rows are in which; without it all are in the last.
+/// (FlexShard, section 4)
+template <class... S>
+struct Tiered {
+    static constexpr const char* name = "tiered";
 };
 
 /// How looked-up vectors travel.

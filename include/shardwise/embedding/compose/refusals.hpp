@@ -14,7 +14,8 @@ struct LayerFacts {
     enum class Way { flat, two_stage, hierarchical };
 
     Way way = Way::flat;
-    bool mixed = false;         ///< several sharding policies
+    bool mixed = false;         ///< several sharding policies, one a table
+    bool tiered = false;        ///< several, one a tier of rows
     bool any_copies = false;    ///< some tables have several copies
     bool none_travels = false;  ///< every rank has all rows
     bool none_crosses = false;  ///< no table has its home in the world
@@ -27,27 +28,38 @@ struct LayerFacts {
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 
+/// Said of types and of names.
+#define SHARDWISE_TIER_ORDERS                                                                                        \
+    "Tiered<> takes its tiers from the most copies to one, and Row last: Tiered<DP, Flex, Row>, Tiered<DP, Row> or " \
+    "Tiered<Flex, Row>"
+#define SHARDWISE_TIERED_IN_MIXED \
+    "Tiered<> does not stand inside Mixed<>: a row plan may put all rows of a table into one tier"
+
 /// SHARDWISE_REFUSALS(X): X(condition on `f`, sentence) for each. At most one holds.
-#define SHARDWISE_REFUSALS(X)                                                                                         \
-    X(f.way != LayerFacts::Way::flat && f.none_travels,                                                               \
-      "no vector travels where all rows are replicated: use Collective<Flat>")                                        \
-    X(f.way != LayerFacts::Way::flat && f.none_crosses && !f.none_travels,                                            \
-      "no vector crosses the world where every table has its home in a smaller group: use Collective<Flat>")          \
-    X(f.way == LayerFacts::Way::two_stage && !f.none_crosses && !f.sums_parts,                                        \
-      "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that splits " \
-      "rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>")                                 \
-    X((f.module && f.way != LayerFacts::Way::hierarchical),                                                           \
-      "a tower's module works where the vectors of all its features meet: Tower<> needs Collective<Hierarchical>")    \
-    X((f.module && f.way == LayerFacts::Way::hierarchical && f.mixed),                                                \
-      "a tower's module takes all features of the tower, and the policies of a Mixed layer travel apart: Tower<> "    \
-      "needs one sharding policy for all tables")                                                                     \
-    X((f.module && f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.none_crosses && !f.only_sums),            \
-      "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give each id "  \
-      "of a bag the weight 1 / length)")                                                                              \
-    X((f.any_copies && f.by_sample),                                                                                  \
-      "Order<Sample> needs every contribution at one owner, and rows with several copies (DP, Flex) are summed at "   \
-      "each copy first: use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                  \
-    X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                           \
+#define SHARDWISE_REFUSALS(X)                                                                                          \
+    X(f.way != LayerFacts::Way::flat && f.none_travels,                                                                \
+      "no vector travels where all rows are replicated: use Collective<Flat>")                                         \
+    X(f.way != LayerFacts::Way::flat && f.none_crosses && !f.none_travels,                                             \
+      "no vector crosses the world where every table has its home in a smaller group: use Collective<Flat>")           \
+    X(f.way == LayerFacts::Way::two_stage && !f.none_crosses && !f.sums_parts,                                         \
+      "Collective<TwoStage> sums the parts of a bag on each host before they cross: it needs a sharding that splits "  \
+      "rows (Row) and Pooling<Sum> or Pooling<Mean>; otherwise use Collective<Flat>")                                  \
+    X((f.module && f.way != LayerFacts::Way::hierarchical),                                                            \
+      "a tower's module works where the vectors of all its features meet: Tower<> needs Collective<Hierarchical>")     \
+    X((f.module && f.way == LayerFacts::Way::hierarchical && f.mixed),                                                 \
+      "a tower's module takes all features of the tower, and the policies of a Mixed layer travel apart: Tower<> "     \
+      "needs one sharding policy for all tables")                                                                      \
+    X((f.module && f.way == LayerFacts::Way::hierarchical && f.tiered),                                                \
+      "a tower's module takes all rows of a feature, and the tiers of a Tiered layer travel apart: Tower<> needs one " \
+      "sharding policy for all rows")                                                                                  \
+    X((f.module && f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.tiered && !f.none_crosses &&               \
+       !f.only_sums),                                                                                                  \
+      "a tower's module takes sums: relays know no lengths, so Tower<> needs Pooling<Sum> (for means, give each id "   \
+      "of a bag the weight 1 / length)")                                                                               \
+    X((f.any_copies && f.by_sample),                                                                                   \
+      "Order<Sample> needs every contribution at one owner, and rows with several copies (DP, Flex) are summed at "    \
+      "each copy first: use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                   \
+    X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                            \
       "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")
 
 namespace shardwise::inline SHARDWISE_ABI {

@@ -33,6 +33,11 @@ class BatchView {
     void bind(const JaggedView<Id>& batch, const std::vector<std::string>& features);
     /// Becomes some features of another, which has to stay.
     void select(const BatchView& from, std::span<const int> features);
+    /// Becomes a batch of these ids (of either width) and weights, which have to stay, without features yet.
+    void begin(std::int64_t samples, std::span<const std::int32_t> narrow, std::span<const std::int64_t> wide,
+               std::span<const float> weights);
+    /// One more feature: `count` ids from `first` on. \param lengths  (sample), which have to stay
+    void add_feature(std::int64_t first, std::int64_t count, const std::int32_t* lengths);
     /// Becomes the batch without samples, which every plan accepts.
     void clear() noexcept;
     /// Has no weights: every id counts once.

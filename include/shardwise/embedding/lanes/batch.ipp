@@ -74,6 +74,19 @@ SHARDWISE_INLINE void BatchView::select(const BatchView& from, std::span<const i
         features_.push_back(from.of(feature));
 }
 
+SHARDWISE_INLINE void BatchView::begin(std::int64_t samples, std::span<const std::int32_t> narrow,
+                                       std::span<const std::int64_t> wide, std::span<const float> weights) {
+    samples_ = samples;
+    narrow_ = narrow;
+    wide_ = wide;
+    weights_ = weights;
+    features_.clear();
+}
+
+SHARDWISE_INLINE void BatchView::add_feature(std::int64_t first, std::int64_t count, const std::int32_t* lengths) {
+    features_.push_back({.first = first, .count = count, .lengths = lengths});
+}
+
 SHARDWISE_INLINE void BatchView::clear() noexcept {
     samples_ = 0;
     std::fill(features_.begin(), features_.end(), Feature{});

@@ -14,15 +14,15 @@
 namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// The first id or weight of a feature that is wrong, in words; empty when there is none.
-/// \param number  the feature's in the batch
-[[nodiscard]] std::string first_wrong_id(const BatchView& batch, int number, const FeaturePlacement& feature,
-                                         const TablePlacement& table);
+/// \param number  the feature's in the batch \param rows  of the table
+[[nodiscard]] std::string first_wrong_id(const BatchView& batch, int number, const std::string& feature,
+                                         const std::string& table, std::int64_t rows);
 
 inline constexpr const char* weights_of_a_sequence =
     "per-sample weights with Pooling<None>: a sequence has nothing to weigh; give no weights";
 
 /// The first weight of a sequence beside weighted bags that is not 1, in words; empty when there is none.
-[[nodiscard]] std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature);
+[[nodiscard]] std::string first_weighed_id(const BatchView& batch, int number, const std::string& feature);
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps
 

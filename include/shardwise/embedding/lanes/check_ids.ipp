@@ -13,21 +13,20 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 namespace detail {
 
 /// "feature 'f', sample 3: " of the feature's i-th id.
-SHARDWISE_INLINE std::string where_is(const BatchView& batch, int number, const FeaturePlacement& feature,
-                                      std::int64_t i) {
+SHARDWISE_INLINE std::string where_is(const BatchView& batch, int number, const std::string& feature, std::int64_t i) {
     std::int64_t sample = 0;
     for (std::int64_t end = batch.length(number, 0); end <= i;)
         end += batch.length(number, ++sample);
-    return concat({"feature '", feature.name, "', sample ", sample, ": "});
+    return concat({"feature '", feature, "', sample ", sample, ": "});
 }
 
 }  // namespace detail
 
-SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, const FeaturePlacement& feature,
-                                            const TablePlacement& table) {
+SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, const std::string& feature,
+                                            const std::string& table, std::int64_t rows) {
     const std::int64_t first = batch.first_value(number);
     const std::int64_t ids = batch.values(number);
-    const auto bad_id = [&](std::int64_t i) { return batch.id(first + i) < 0 || batch.id(first + i) >= table.rows; };
+    const auto bad_id = [&](std::int64_t i) { return batch.id(first + i) < 0 || batch.id(first + i) >= rows; };
     std::int64_t i = 0;
     while (i < ids && !bad_id(i) && std::isfinite(batch.weight(first + i)))
         ++i;
@@ -35,12 +34,11 @@ SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, 
     const std::string where = detail::where_is(batch, number, feature, i);
     const std::string id = std::to_string(batch.id(first + i));
     if (bad_id(i))
-        return concat(
-            {where, "id ", id, " is not a row of table '", table.name, "'; its rows are 0 to ", table.rows - 1});
+        return concat({where, "id ", id, " is not a row of table '", table, "'; its rows are 0 to ", rows - 1});
     return concat({where, "the weight of id ", id, " is ", batch.weight(first + i), ", not a finite number"});
 }
 
-SHARDWISE_INLINE std::string first_weighed_id(const BatchView& batch, int number, const FeaturePlacement& feature) {
+SHARDWISE_INLINE std::string first_weighed_id(const BatchView& batch, int number, const std::string& feature) {
     const std::int64_t first = batch.first_value(number);
     for (std::int64_t i = 0; i < batch.values(number); ++i)
         if (batch.weight(first + i) != 1.0F)

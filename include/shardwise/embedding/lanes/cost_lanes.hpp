@@ -15,6 +15,7 @@
 #include "shardwise/embedding/lanes/blocks.hpp"
 #include "shardwise/embedding/lanes/lanes.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
+#include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
 #include "shardwise/sharding/placement.hpp"
@@ -32,6 +33,11 @@ struct EmbeddingCost {
         std::int64_t bags = 0;  ///< that the shard is told of
         bool single = false;    ///< each has one id
     };
+    struct OwnBatch {
+        std::vector<std::int64_t> ids;
+        std::vector<float> weights;
+        std::vector<std::int32_t> lengths;  // (feature, sample)
+    };
     /// A block of vectors somewhere on its way.
     struct Block {
         Head head;
@@ -46,8 +52,10 @@ struct EmbeddingCost {
     const OrderTraits* order = nullptr;
     const TowerModules* towers = nullptr;
     const FeaturesByPlan* features = nullptr;
+    const RowTiers* tiers = nullptr;
     // what goes in, and the lanes
     std::vector<BatchView> batches;                           ///< (rank)
+    std::vector<OwnBatch> own;                                ///< (rank): what they refer to, where it is not a user's
     std::vector<std::vector<Count>> counts;                   ///< (source, block)
     std::vector<std::vector<std::vector<std::int64_t>>> ids;  ///< (source, block): local rows
     std::vector<std::vector<std::vector<std::int64_t>>>

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
+#include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
 #include "shardwise/embedding/runtime/features.hpp"
@@ -20,6 +23,8 @@
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/sharding/placement.hpp"
+#include "shardwise/sharding/row_map.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/towers.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -47,10 +52,13 @@ class LayerBlueprint {
         PlanPooling pooling;
     };
 
-    /// \param towers  LayerOptions::towers
+    /// \param towers  LayerOptions::towers \param rows  LayerOptions::rows, read here; null: all in the last tier
+    /// \param memory  for what finds the tiers of rows
     /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, and
     /// constants of a module that do not fit
-    LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {});
+    LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
+                   const RowPlan* rows = nullptr,
+                   std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
     /// With the layer's towers.
     [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
@@ -60,6 +68,8 @@ class LayerBlueprint {
     /// The plans of the layer, side by side, and which features each has.
     [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
     [[nodiscard]] const steps::FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
+    /// Of a layer with tiers, which rows are in which.
+    [[nodiscard]] const RowTiers& row_tiers() const noexcept { return row_tiers_; }
     /// Where the steps of a part stand in the program.
     [[nodiscard]] BranchPath path_of(std::size_t part) const {
         return parts_.size() == 1 ? BranchPath{} : BranchPath{part};
@@ -94,12 +104,13 @@ class LayerBlueprint {
 
   private:
     void check_sizes() const;
+    void map_rows(const RowPlan* rows, std::pmr::memory_resource& memory);
     void check_batches(std::size_t count) const;
     void check_rank(int rank) const;
     [[nodiscard]] bool spans_towers() const;
     [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
     void place(const std::vector<int>& tower_of);
-    void take_digest(const Towers& towers);
+    void take_digest(const Towers& towers, const RowPlan* rows);
     [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank) const;
 
     Topology topology_;
@@ -109,6 +120,8 @@ class LayerBlueprint {
     TowerModules towers_;
     std::vector<Part> parts_;
     steps::FeaturesByPlan features_by_plan_;
+    std::vector<std::shared_ptr<const RowMap>> row_maps_;  // (table), with tiers
+    RowTiers row_tiers_;
     Digest digest_;
 };
 

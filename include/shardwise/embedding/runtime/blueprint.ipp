@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "shardwise/core/at.hpp"
@@ -16,12 +17,14 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
-                                                LayerTraits traits, Towers towers)
+                                                LayerTraits traits, Towers towers, const RowPlan* rows,
+                                                std::pmr::memory_resource& memory)
     : topology_{Topology::checked(topology)},
       tables_{std::move(tables)},
       traits_{std::move(traits)},
       features_{tables_, traits_.pools} {
     check_sizes();
+    map_rows(rows, memory);
     if (traits_.hierarchical && towers.empty() && !spans_towers())
         towers = deal_tables(tables_, topology_.towers(), traits_.mixed);
     std::vector<int> tower_of;  // (table)
@@ -39,7 +42,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         towers_ = shape_towers(traits_.module, topology_, tables_, tower_of);
         features_.become_towers(towers_.outputs);
     }
-    take_digest(towers);
+    take_digest(towers, rows);
 }
 
 /// Bytes are counted as std::int64_t, and buffers take up to an eighth more than was asked for: tables of no more than
@@ -62,16 +65,65 @@ SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
     }
 }
 
+/// The tiers of all tables' rows. \throws BadInput for a plan of other tables or tiers
+SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::memory_resource& memory) {
+    if (!traits_.tiered) {
+        if (rows != nullptr)
+            throw BadInput{"a row plan for a layer without tiers: give the layer Sharding<Tiered<>>, or no plan"};
+        return;
+    }
+    const auto list = [](const auto& all, auto name) {
+        std::string text;
+        for (const auto& one : all)
+            text += (text.empty() ? "" : ", ") + name(one);
+        return text;
+    };
+    const std::string mine = list(traits_.shardings, [](const ShardingTraits& sharding) { return sharding.name; });
+    if (rows != nullptr) {
+        const std::string theirs = list(rows->tiers, [](const std::string& name) { return name; });
+        if (theirs != mine) throw BadInput{concat({"the row plan has tiers ", theirs, ", and the layer has ", mine})};
+        for (const TableRowPlan& plan : rows->tables)
+            if (std::none_of(tables_.begin(), tables_.end(),
+                             [&](const auto& table) { return table.name == plan.table; }))
+                throw BadInput{
+                    concat({"the row plan has a table '", plan.table, "', and the layer has none of that name"})};
+    }
+    row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
+    row_tiers_.beside_pooled = traits_.pools == Pools::by_table;
+    for (const TableConfig& table : tables_) {
+        if (table.rows < 1)
+            throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
+        const TableRowPlan plan =
+            rows != nullptr ? rows->of(table.name) : all_in_last_tier(table.name, table.rows, traits_.shardings.size());
+        if (plan.rows != table.rows)
+            throw BadInput{concat({"the row plan says that table '", table.name, "' has ", plan.rows,
+                                   " rows, and the layer's has ", table.rows})};
+        row_maps_.push_back(std::make_shared<RowMap>(plan, memory));
+        row_tiers_.wide |= table.rows > std::numeric_limits<std::int32_t>::max();
+        for (const std::string& feature : features_of(table)) {
+            const LayerFeatures::Result& result = features_.results[row_tiers_.features.size()];
+            row_tiers_.features.push_back({.name = feature,
+                                           .table = table.name,
+                                           .map = row_maps_.back(),
+                                           .dim = table.dim,
+                                           .pooled = result.pooled,
+                                           .mean = result.mean});
+        }
+    }
+}
+
 SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
     const bool by_table = traits_.pools == Pools::by_table;
     const std::vector<bool> kinds =
         by_table ? std::vector<bool>{true, false} : std::vector<bool>{traits_.pools != Pools::none};
-    for (const ShardingTraits& sharding : traits_.shardings) {
+    for (std::size_t i = 0; i < traits_.shardings.size(); ++i) {
+        const ShardingTraits& sharding = traits_.shardings[i];
+        const TierOfTables tier{.rows = traits_.tiered ? &row_maps_ : nullptr, .tier = static_cast<int>(i)};
         for (const bool pooled : kinds) {
             Part& part = parts_.emplace_back();
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
-            part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of);
+            part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of, tier);
             const bool at_home = part.placement.home.size == 1;
             part.pooling = {.pooled = pooled,
                             .beside_pooled = by_table,
@@ -80,7 +132,7 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             auto& features = features_by_plan_.features.emplace_back();
             for (const FeaturePlacement& feature : part.placement.features) {
                 features.push_back(feature.feature);
-                part.pooling.mean.push_back(at(features_.results, feature.feature).mean ? 1 : 0);
+                part.pooling.mean.push_back(!traits_.tiered && at(features_.results, feature.feature).mean ? 1 : 0);
             }
         }
     }
@@ -109,6 +161,11 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
         feature += features_of(tables_[t]).size();
         const std::string& asked = tables_[t].sharding;
         const bool any = asked.empty() && !traits_.mixed;
+        if (traits_.tiered && !any)
+            throw BadInput{
+                concat({"table '", tables_[t].name, "' asks for sharding '", asked,
+                        "', and in a Tiered layer every table has rows in all tiers: leave it empty, and say "
+                        "in the row plan which rows are in which"})};
         if (!any && named(asked) == 0) {
             std::string text =
                 concat({"table '", tables_[t].name, "' asks for sharding '", asked, "'; this layer has "});
@@ -129,7 +186,7 @@ SHARDWISE_INLINE std::vector<std::string> LayerBlueprint::branches() const {
     return names;
 }
 
-SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers) {
+SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const RowPlan* rows) {
     digest_ = traits_.program.digest;
     for (const TableConfig& table : tables_) {
         digest_.add(table.name).add(table.rows).add(std::int64_t{table.dim}).add(table.sharding).add(table.load);
@@ -142,6 +199,7 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers) {
             digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
     digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
+    if (rows != nullptr) rows->add_to(digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
         for (const TablePlacement& table : part.placement.tables)
             for (const ShardPlacement& shard : table.shards)
@@ -165,10 +223,11 @@ SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const
         if (sequences && !part.pooling.beside_pooled) throw BadInput{steps::weights_of_a_sequence};
         for (const FeaturePlacement& feature : part.placement.features) {
             std::string wrong;
-            if (sequences) wrong = steps::first_weighed_id(batch, feature.feature, feature);
+            if (sequences) wrong = steps::first_weighed_id(batch, feature.feature, feature.name);
             if (wrong.empty())
-                wrong =
-                    steps::first_wrong_id(batch, feature.feature, feature, at(part.placement.tables, feature.table));
+                wrong = steps::first_wrong_id(batch, feature.feature, feature.name,
+                                              at(part.placement.tables, feature.table).name,
+                                              at(part.placement.tables, feature.table).rows);
             if (!wrong.empty()) throw BadInput{wrong};
         }
     }
@@ -180,6 +239,8 @@ SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
     for (const Part& part : parts_)
         bytes +=
             shardwise::static_bytes(part.placement, rank, traits_.rule->element_slots(), traits_.rule->row_slots());
+    for (const auto& map : row_maps_)
+        bytes += map->bytes();
     if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(rank)));
     return bytes;
 }
@@ -200,6 +261,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         cost.order = traits_.order;
         cost.towers = &towers_;
         cost.features = &features_by_plan_;
+        cost.tiers = &row_tiers_;
         return cost;
     };
     bind({}).batches = std::move(batches);

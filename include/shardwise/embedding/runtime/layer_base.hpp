@@ -67,6 +67,7 @@ struct LayerOptions {
     /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
     /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).
     Towers towers = {};
+    const RowPlan* rows = nullptr;    ///< with Tiered<>: read while the layer is made; null: all rows in the last tier
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
 };
@@ -184,6 +185,8 @@ class LayerBase {
     [[nodiscard]] std::string optimizer() const { return blueprint_.traits().rule->name(); }
     [[nodiscard]] int element_slots() const noexcept { return blueprint_.traits().rule->element_slots(); }
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
+    /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.
+    [[nodiscard]] const RowCounts& row_counts() const noexcept { return row_counts_; }
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -204,9 +207,9 @@ class LayerBase {
     [[nodiscard]] ShardRowNumbers rows_of(std::size_t part, std::size_t slot) const;
 
     CommunicatorRef comm_;
-    LayerBlueprint blueprint_;
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
+    LayerBlueprint blueprint_;
     Itinerary itinerary_;
     TowerModules towers_;           // with this rank's module
     Digest digest_;                 // of all that ranks have to agree on, but the number of steps
@@ -214,6 +217,7 @@ class LayerBase {
     std::vector<Store> stores_;     // (part)
     steps::WorkMemory work_;
     UpdateStep step_;
+    RowCounts row_counts_;
     States bound_;
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;

@@ -15,16 +15,17 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableConfig> tables, LayerTraits traits,
                                       const LayerOptions& options)
     : comm_{comm},
-      blueprint_{comm.topology(), std::move(tables), std::move(traits), options.towers},
       options_{options},
+      own_memory_{options.memory == nullptr ? std::make_unique<MemoryAccount>() : nullptr},
+      blueprint_{comm.topology(),   std::move(tables),
+                 std::move(traits), options.towers,
+                 options.rows,      (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
       itinerary_{blueprint_.traits().program, blueprint_.topology(), comm.rank()},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
     options_.learning_rate.check();
-    if (options_.memory == nullptr) {
-        own_memory_ = std::make_unique<MemoryAccount>();
-        options_.memory = own_memory_.get();
-    }
+    if (options_.memory == nullptr) options_.memory = own_memory_.get();
+    options_.rows = nullptr;
     digest_.add(static_cast<std::int64_t>(options_.seed));
     options_.learning_rate.add_to(digest_);
     digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
@@ -69,6 +70,8 @@ SHARDWISE_INLINE void LayerBase::bind_states() {
     bound_.bind({}, *traits.order);
     bound_.bind({}, traits.wires);
     bound_.bind({}, blueprint_.features_by_plan());
+    bound_.bind({}, blueprint_.row_tiers());
+    bound_.bind({}, row_counts_);
     for (std::size_t part = 0; part < stores_.size(); ++part) {
         const BranchPath path = blueprint_.path_of(part);
         bound_.bind(path, blueprint_.parts()[part].placement);

@@ -30,6 +30,7 @@ enum class Pools { sum, mean, none, by_table };
 struct LayerTraits {
     Pools pools = Pools::sum;
     bool mixed = false;                     ///< several sharding policies: tables name theirs
+    bool tiered = false;                    ///< several sharding policies: every table has rows in each
     bool hierarchical = false;              ///< tables are placed in towers
     bool two_stage = false;                 ///< parts of a bag are summed on each host
     std::vector<ShardingTraits> shardings;  ///< a plan each; with Pools::by_table two, of pooled features and sequences

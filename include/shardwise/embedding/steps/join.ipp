@@ -11,6 +11,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/lanes/means.hpp"
 #include "shardwise/embedding/lanes/shard_sums.hpp"
 #include "shardwise/embedding/steps/join.hpp"
 
@@ -66,7 +67,7 @@ struct JoinBody {
                         put(pooling.pooled, part, to);
                 }
             }
-            if (pooling.pooled && at(pooling.mean, f) != 0) divide(lanes.batch.lengths(f), out);
+            if (pooling.pooled && at(pooling.mean, f) != 0) divide_by_lengths(lanes.batch.lengths(f), out);
         }
     }
     static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
@@ -92,16 +93,6 @@ struct JoinBody {
             std::copy_n(at(blocks, shard).row_or_table_row(at(cursor, shard)++), out.columns(), out.row(i));
         }
     }
-    static void divide(const std::int32_t* lengths, const MatrixView<float>& out) {
-        if (lengths == nullptr) return;
-        for (std::int64_t i = 0; i < out.rows(); ++i) {
-            if (lengths[i] < 2) continue;
-            const auto length = static_cast<float>(lengths[i]);
-            float* row = out.row(i);
-            for (std::int64_t d = 0; d < out.columns(); ++d)
-                row[d] /= length;
-        }
-    }
 };
 
 struct CutBody {
@@ -122,7 +113,8 @@ struct CutBody {
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const TablePlacement& table = placement.table_of(f);
             MatrixView<const float> gradient = at(lanes.gradient, f);
-            if (pooling.pooled && at(pooling.mean, f) != 0) gradient = scaled(lanes.batch.lengths(f), gradient, to);
+            if (pooling.pooled && at(pooling.mean, f) != 0)
+                gradient = divided_by_lengths(lanes.batch.lengths(f), gradient, to);
             if (!pooling.pooled && placement.splits == Splits::rows) {
                 scatter(env.rank, placement, view.tape<SplitTape>(), f, gradient, tape, to, lanes.vectors);
                 continue;
@@ -152,19 +144,6 @@ struct CutBody {
             if (!pooling.pooled && placement.splits == Splits::rows) elements += batch.values(f) * dim;
         }
         return elements;
-    }
-    static MatrixView<const float> scaled(const std::int32_t* lengths, const MatrixView<const float>& gradient,
-                                          float*& to) {
-        float* const first = to;
-        to += gradient.rows() * gradient.columns();
-        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
-            const float* __restrict from = gradient.row(i);
-            float* __restrict row = first + i * gradient.columns();
-            const auto length = static_cast<float>(lengths == nullptr ? 1 : std::max(lengths[i], 1));
-            for (std::int64_t d = 0; d < gradient.columns(); ++d)
-                row[d] = from[d] / length;
-        }
-        return {first, gradient.rows(), gradient.columns()};
     }
     /// The rows of a sequence to the shards that they came from.
     static void scatter(int rank, const Placement& placement, const SplitTape& split, int f,

@@ -161,7 +161,8 @@ struct SplitBody {
                     if (good(f, values))
                         split_feature(f, values);
                     else
-                        wrong = first_wrong_id(batch_, f, at(placement_.features, f), placement_.table_of(f));
+                        wrong = first_wrong_id(batch_, f, at(placement_.features, f).name, placement_.table_of(f).name,
+                                               placement_.table_of(f).rows);
                 });
             return wrong;
         }
@@ -182,7 +183,7 @@ struct SplitBody {
             if (pooling_.pooled || !batch_.weighted()) return {};
             if (!pooling_.beside_pooled) return weights_of_a_sequence;
             for (int f = 0; f < static_cast<int>(placement_.features.size()); ++f) {
-                std::string wrong = first_weighed_id(batch_, f, at(placement_.features, f));
+                std::string wrong = first_weighed_id(batch_, f, at(placement_.features, f).name);
                 if (!wrong.empty()) return wrong;
             }
             batch_.drop_weights();

@@ -1,0 +1,369 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "shardwise/core/at.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/embedding/lanes/check_ids.hpp"
+#include "shardwise/embedding/lanes/means.hpp"
+#include "shardwise/embedding/steps/fork_tiers.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI::steps {
+
+/// What the fork leaves to the merge and to their adjoints. Ids are numbered feature by feature.
+struct TiersTape {
+    Buffer<std::uint8_t> tier_of;         // (id)
+    Buffer<std::int32_t> lengths;         // (tier, feature, sample)
+    Buffer<std::int32_t> narrow;          // (id by tier, then feature), or
+    Buffer<std::int64_t> wide;            // these
+    Buffer<float> weights;                // as they
+    Buffer<float> results;                // of tiers, where they are not written where they are wanted
+    std::vector<std::int64_t> counts;     // (tier, feature): ids
+    std::vector<std::int64_t> cursor;     // (tier, feature): where ids go
+    std::vector<MatrixView<float>> made;  // (tier, feature)
+    std::int64_t samples = 0;
+    std::int64_t features = 0;
+
+    [[nodiscard]] std::int64_t cell(std::size_t tier, int feature) const {
+        return static_cast<std::int64_t>(tier) * features + feature;
+    }
+    /// (sample): lengths of a feature's bags in a tier.
+    [[nodiscard]] const std::int32_t* lengths_of(std::size_t tier, int feature) const {
+        return lengths.data() + cell(tier, feature) * samples;
+    }
+};
+struct CutTiersTape {
+    Buffer<float> copies;
+    std::vector<MatrixView<const float>> parts;  // (tier, feature)
+};
+
+namespace detail {
+
+/// What the tiers of a feature make takes this many floats, beside what is written where it is wanted.
+SHARDWISE_INLINE std::int64_t results_of(const RowTiers& tiers, const BatchView& batch, int f) {
+    const RowTiers::Feature& feature = at(tiers.features, f);
+    return feature.dim * (feature.pooled ? (tiers.tiers - 1) * batch.samples() : batch.values(f));
+}
+/// And its gradient that many.
+SHARDWISE_INLINE std::int64_t gradients_of(const RowTiers& tiers, const BatchView& batch, int f) {
+    const RowTiers::Feature& feature = at(tiers.features, f);
+    if (!feature.pooled) return feature.dim * batch.values(f);
+    return feature.mean ? feature.dim * batch.samples() : 0;
+}
+template <class Of>
+std::int64_t over_features(const RowTiers& tiers, const BatchView& batch, Of of) {
+    std::int64_t sum = 0;
+    for (int f = 0; f < static_cast<int>(tiers.features.size()); ++f)
+        sum += of(tiers, batch, f);
+    return sum;
+}
+inline constexpr auto ids_of = [](const RowTiers&, const BatchView& batch, int f) { return batch.values(f); };
+
+struct ForkTiersBody {
+    using Tape = TiersTape;
+    using View = shardwise::View<Lanes, ForkTiersFamily::Tapes, ForkTiersFamily::Sees>;
+
+    static void run(StepEnv& env, View& view) {
+        Lanes& lanes = view.lanes();
+        const RowTiers& tiers = view.state<RowTiers>();
+        const std::string wrong = first_wrong(lanes.batch, tiers);
+        if (!wrong.empty()) {
+            env.error.note(FlightError::bad_input, wrong);
+            lanes.batch.clear();
+        }
+        TiersTape& tape = view.tape<TiersTape>();
+        make_room(lanes.batch, tiers, tape, *view.state<WorkMemory>().resource);
+        find_tiers(lanes.batch, tiers, tape, view.state<RowCounts>());
+        deal(lanes.batch, tiers, tape);
+        hand_out(view, tiers, tape);
+    }
+    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        const BatchView& batch = at(cost.batches, rank);
+        const RowTiers& tiers = *cost.tiers;
+        const std::int64_t ids = over_features(tiers, batch, ids_of);
+        tally.need(ids);
+        tally.need(4 * tiers.tiers * std::ssize(tiers.features) * batch.samples());
+        tally.need(tiers.wide ? 0 : 4 * ids);
+        tally.need(tiers.wide ? 8 * ids : 0);
+        tally.need(batch.weighted() ? 4 * ids : 0);
+        tally.need(4 * over_features(tiers, batch, results_of));
+    }
+    /// The batches of each plan, one after the other.
+    static void shape(const CostEnv&, EmbeddingCost& cost, std::span<EmbeddingCost* const> plans) {
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            EmbeddingCost& plan = *plans[p];
+            plan.batches = std::vector<BatchView>(cost.batches.size());
+            plan.own.assign(cost.batches.size(), {});
+            for (std::size_t rank = 0; rank < cost.batches.size(); ++rank)
+                select(cost.batches[rank], *cost.tiers, static_cast<int>(cost.tiers->tier_of(p, plans.size())),
+                       cost.features->features[p], plan.pooling->pooled, plan.own[rank], plan.batches[rank]);
+        }
+    }
+
+  private:
+    static std::string first_wrong(const BatchView& batch, const RowTiers& tiers) {
+        for (int f = 0; f < static_cast<int>(tiers.features.size()); ++f) {
+            const RowTiers::Feature& feature = at(tiers.features, f);
+            std::string wrong = first_wrong_id(batch, f, feature.name, feature.table, feature.map->rows());
+            if (!wrong.empty()) return wrong;
+        }
+        return {};
+    }
+    static void make_room(const BatchView& batch, const RowTiers& tiers, TiersTape& tape,
+                          std::pmr::memory_resource& memory) {
+        const auto ids = static_cast<std::size_t>(over_features(tiers, batch, ids_of));
+        tape.samples = batch.samples();
+        tape.features = std::ssize(tiers.features);
+        const std::int64_t cells = tiers.tiers * tape.features;
+        tape.tier_of.on(memory).resize(ids);
+        tape.lengths.on(memory).assign_zero(static_cast<std::size_t>(cells * tape.samples));
+        tape.narrow.on(memory).resize(tiers.wide ? 0 : ids);
+        tape.wide.on(memory).resize(tiers.wide ? ids : 0);
+        tape.weights.on(memory).resize(batch.weighted() ? ids : 0);
+        tape.results.on(memory).resize(static_cast<std::size_t>(over_features(tiers, batch, results_of)));
+        tape.counts.assign(static_cast<std::size_t>(cells), 0);
+    }
+    static void find_tiers(const BatchView& batch, const RowTiers& tiers, TiersTape& tape, RowCounts& counts) {
+        std::uint8_t* to = tape.tier_of.data();
+        counts.lookups.resize(static_cast<std::size_t>(tiers.tiers));
+        for (int f = 0; f < static_cast<int>(tape.features); ++f)
+            batch.with_ids(f, [&](auto values) {
+                const RowMap& map = *at(tiers.features, f).map;
+                const std::int32_t* const lengths = batch.lengths(f);
+                std::int32_t* const in_tier = tape.lengths.data() + f * tape.samples;
+                const std::int64_t next_tier = tape.features * tape.samples;
+                auto id = values.begin();
+                for (std::int64_t sample = 0; sample < tape.samples; ++sample)
+                    for (std::int32_t k = lengths == nullptr ? 1 : lengths[sample]; k > 0; --k, ++id) {
+                        const int tier = map.tier(*id);
+                        counts.unseen += map.unseen(*id) ? 1 : 0;
+                        ++in_tier[tier * next_tier + sample];
+                        *to++ = static_cast<std::uint8_t>(tier);
+                    }
+            });
+        for (std::size_t tier = 0; tier < counts.lookups.size(); ++tier)
+            for (int f = 0; f < static_cast<int>(tape.features); ++f) {
+                const std::int32_t* const lengths = tape.lengths_of(tier, f);
+                std::int64_t& count = at(tape.counts, tape.cell(tier, f));
+                count = std::accumulate(lengths, lengths + tape.samples, std::int64_t{0});
+                counts.lookups[tier] += count;
+            }
+    }
+    /// Ids and weights by tier, then feature.
+    static void deal(const BatchView& batch, const RowTiers& tiers, TiersTape& tape) {
+        tape.cursor.resize(tape.counts.size());
+        std::exclusive_scan(tape.counts.begin(), tape.counts.end(), tape.cursor.begin(), std::int64_t{0});
+        const std::uint8_t* tier = tape.tier_of.data();
+        for (int f = 0; f < static_cast<int>(tape.features); ++f)
+            batch.with_ids(f, [&](auto values) {
+                const std::int64_t first = batch.first_value(f);
+                for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+                    const std::int64_t place = at(tape.cursor, tape.cell(*tier++, f))++;
+                    const auto id = values[static_cast<std::size_t>(i)];
+                    if (tiers.wide)
+                        at(tape.wide, place) = id;
+                    else
+                        at(tape.narrow, place) = static_cast<std::int32_t>(id);
+                    if (batch.weighted()) at(tape.weights, place) = batch.weight(first + i);
+                }
+            });
+    }
+    static void hand_out(View& view, const RowTiers& tiers, TiersTape& tape) {
+        const auto& plans = view.state<FeaturesByPlan>().features;
+        const Lanes& lanes = view.lanes();
+        float* results = tape.results.data();
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            const std::size_t tier = tiers.tier_of(p, plans.size());
+            const auto behind = [&](std::size_t cell) { return cell == 0 ? 0 : tape.cursor[cell - 1]; };
+            const auto features = static_cast<std::size_t>(tape.features);
+            const auto first = static_cast<std::size_t>(behind(tier * features));
+            const auto count = static_cast<std::size_t>(behind((tier + 1) * features)) - first;
+            const auto part = [&](const auto& all) {
+                return all.span().subspan(all.empty() ? 0 : first, all.empty() ? 0 : count);
+            };
+            Lanes& inside = view.branch(p);
+            inside.batch.begin(tape.samples, part(tape.narrow), part(tape.wide), part(tape.weights));
+            inside.output.clear();
+            for (const int f : plans[p]) {
+                const auto cell = static_cast<std::size_t>(tape.cell(tier, f));
+                inside.batch.add_feature(behind(cell) - static_cast<std::int64_t>(first), tape.counts[cell],
+                                         tape.lengths_of(tier, f));
+                const RowTiers::Feature& feature = at(tiers.features, f);
+                if (feature.pooled && tier == 0) {
+                    inside.output.push_back(at(lanes.output, f));
+                    continue;
+                }
+                const MatrixView<float> result{results, feature.pooled ? tape.samples : tape.counts[cell], feature.dim};
+                inside.output.push_back(result);
+                results += result.rows() * result.columns();
+            }
+        }
+    }
+    /// One rank's batch of one plan, for the cost reader.
+    static void select(const BatchView& from, const RowTiers& tiers, int tier, const std::vector<int>& features,
+                       bool pooled, EmbeddingCost::OwnBatch& own, BatchView& to) {
+        std::vector<std::int64_t> counts;
+        for (const int f : features) {
+            std::int64_t id = from.first_value(f);
+            std::int64_t count = 0;
+            for (std::int64_t sample = 0; sample < from.samples(); ++sample) {
+                own.lengths.push_back(0);
+                for (const std::int64_t end = id + from.length(f, sample); id < end; ++id) {
+                    if (at(tiers.features, f).map->tier(from.id(id)) != tier) continue;
+                    own.ids.push_back(from.id(id));
+                    if (from.weighted() && pooled) own.weights.push_back(from.weight(id));
+                    ++own.lengths.back();
+                    ++count;
+                }
+            }
+            counts.push_back(count);
+        }
+        to.begin(from.samples(), {}, own.ids, own.weights);
+        std::int64_t first = 0;
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            to.add_feature(first, counts[i], own.lengths.data() + static_cast<std::int64_t>(i) * from.samples());
+            first += counts[i];
+        }
+    }
+};
+
+struct MergeTiersBody {
+    using View = shardwise::View<Lanes, MergeTiersFamily::Tapes, MergeTiersFamily::Sees>;
+
+    static void run(StepEnv&, View& view) {
+        const Lanes& lanes = view.lanes();
+        const RowTiers& tiers = view.state<RowTiers>();
+        TiersTape& tape = view.tape<TiersTape>();
+        const auto& plans = view.state<FeaturesByPlan>().features;
+        auto& made = tape.made;
+        made.resize(tape.counts.size());
+        for (std::size_t p = 0; p < plans.size(); ++p)
+            for (std::size_t i = 0; i < plans[p].size(); ++i)
+                at(made, tape.cell(tiers.tier_of(p, plans.size()), plans[p][i])) = view.branch(p).output[i];
+        const std::uint8_t* tier_of = tape.tier_of.data();
+        for (int f = 0; f < static_cast<int>(tape.features); ++f) {
+            const RowTiers::Feature& feature = at(tiers.features, f);
+            const MatrixView<float>& out = at(lanes.output, f);
+            if (feature.pooled) {
+                for (std::size_t tier = 1; tier < static_cast<std::size_t>(tiers.tiers); ++tier)
+                    add(tape.lengths_of(tier, f), at(made, tape.cell(tier, f)), out);
+                if (feature.mean) divide_by_lengths(lanes.batch.lengths(f), out);
+            } else {
+                interleave(tier_of, tape, f, made, out);
+            }
+            tier_of += lanes.batch.values(f);
+        }
+    }
+    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+
+  private:
+    /// Adds what a tier made of the bags that have an id there.
+    static void add(const std::int32_t* lengths, const MatrixView<float>& part, const MatrixView<float>& out) {
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            if (lengths[i] == 0) continue;
+            const float* __restrict from = part.row(i);
+            float* __restrict to = out.row(i);
+            for (std::int64_t d = 0; d < out.columns(); ++d)
+                to[d] += from[d];
+        }
+    }
+    static void interleave(const std::uint8_t* tier_of, const TiersTape& tape, int f,
+                           const std::vector<MatrixView<float>>& made, const MatrixView<float>& out) {
+        std::array<std::int64_t, RowMap::most_tiers> next = {};
+        for (std::int64_t i = 0; i < out.rows(); ++i) {
+            const std::uint8_t tier = tier_of[i];
+            std::copy_n(at(made, tape.cell(tier, f)).row(next[tier]++), out.columns(), out.row(i));
+        }
+    }
+};
+
+struct CutTiersBody {
+    using Tape = CutTiersTape;
+    using View = shardwise::View<Lanes, CutTiersFamily::Tapes, CutTiersFamily::Sees>;
+
+    static void run(StepEnv&, View& view) {
+        const Lanes& lanes = view.lanes();
+        const RowTiers& tiers = view.state<RowTiers>();
+        const TiersTape& forked = view.tape<TiersTape>();
+        CutTiersTape& tape = view.tape<CutTiersTape>();
+        float* to = tape.copies.on(*view.state<WorkMemory>().resource)
+                        .resize(static_cast<std::size_t>(over_features(tiers, lanes.batch, gradients_of)))
+                        .data();
+        tape.parts.assign(forked.counts.size(), {});
+        const std::uint8_t* tier_of = forked.tier_of.data();
+        for (int f = 0; f < static_cast<int>(forked.features); ++f) {
+            const RowTiers::Feature& feature = at(tiers.features, f);
+            MatrixView<const float> gradient = at(lanes.gradient, f);
+            if (!feature.pooled) {
+                scatter(tier_of, forked, f, gradient, to, tape.parts);
+            } else {
+                if (feature.mean) gradient = divided_by_lengths(lanes.batch.lengths(f), gradient, to);
+                for (std::size_t tier = 0; tier < static_cast<std::size_t>(tiers.tiers); ++tier)
+                    at(tape.parts, forked.cell(tier, f)) = gradient;
+            }
+            tier_of += lanes.batch.values(f);
+        }
+        const auto& plans = view.state<FeaturesByPlan>().features;
+        for (std::size_t p = 0; p < plans.size(); ++p) {
+            auto& inside = view.branch(p).gradient;
+            inside.clear();
+            for (const int f : plans[p])
+                inside.push_back(at(tape.parts, forked.cell(tiers.tier_of(p, plans.size()), f)));
+        }
+    }
+    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * over_features(*cost.tiers, at(cost.batches, rank), gradients_of));
+    }
+    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+
+  private:
+    /// The rows of a sequence by tier.
+    static void scatter(const std::uint8_t* tier_of, const TiersTape& forked, int f,
+                        const MatrixView<const float>& gradient, float*& to,
+                        std::vector<MatrixView<const float>>& parts) {
+        const std::int64_t dim = gradient.columns();
+        std::array<float*, RowMap::most_tiers> next = {};
+        for (std::size_t tier = 0; tier < forked.counts.size() / static_cast<std::size_t>(forked.features); ++tier) {
+            const std::int64_t count = at(forked.counts, forked.cell(tier, f));
+            at(parts, forked.cell(tier, f)) = {to, count, dim};
+            next[tier] = to;
+            to += count * dim;
+        }
+        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+            float*& place = next[tier_of[i]];
+            std::copy_n(gradient.row(i), dim, place);
+            place += dim;
+        }
+    }
+};
+
+struct EndTiersBody {
+    using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
+    static void run(StepEnv&, View&) {}
+    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+};
+
+}  // namespace detail
+
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, ForkTiersFamily) {
+    return code_from<EmbeddingDomain, detail::ForkTiersBody>();
+}
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, MergeTiersFamily) {
+    return code_from<EmbeddingDomain, detail::MergeTiersBody>();
+}
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, CutTiersFamily) {
+    return code_from<EmbeddingDomain, detail::CutTiersBody>();
+}
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, EndTiersFamily) {
+    return code_from<EmbeddingDomain, detail::EndTiersBody>();
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -1,0 +1,50 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/digest.hpp"
+
+/// \file
+/// Which rows of which tables are in which tier.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The rows of one table by tier.
+struct TableRowPlan {
+    std::string table;                     ///< its name
+    std::int64_t rows = 0;                 ///< of the table
+    std::vector<std::int64_t> tiers;       ///< (tier): how many rows it has
+    std::vector<std::int64_t> replicated;  ///< the rows of all tiers but the last, tier by tier, the most used first;
+                                           ///< empty: rows 0, 1, 2, ... in this order
+    std::vector<bool> unseen;              ///< (row): no profile saw it; empty: none such
+};
+
+/// The rows of a layer's tables by tier: LayerOptions::rows of a layer with Sharding<Tiered<...>>. Made by a planner or
+/// by hand.
+struct RowPlan {
+    std::vector<std::string> tiers;    ///< names of the policies, in the layer's order: "dp", "flex", "row"
+    std::vector<TableRowPlan> tables;  ///< in any order
+
+    [[nodiscard]] bool empty() const noexcept { return tables.empty(); }
+    /// The plan of a table. \throws BadInput where there is none
+    [[nodiscard]] const TableRowPlan& of(const std::string& table) const;
+    void add_to(Digest& digest) const;
+};
+
+/// The plan that puts all rows of a table into the last tier.
+[[nodiscard]] TableRowPlan all_in_last_tier(const std::string& table, std::int64_t rows, std::size_t tiers);
+
+/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, or a row is replicated twice
+/// or is none of the table
+void check(const TableRowPlan& plan);
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/sharding/row_plan.ipp"
+#endif

@@ -1,0 +1,68 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/sharding/row_plan.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE const TableRowPlan& RowPlan::of(const std::string& table) const {
+    const auto found =
+        std::find_if(tables.begin(), tables.end(), [&](const auto& plan) { return plan.table == table; });
+    if (found == tables.end())
+        throw BadInput{concat({"the row plan has no table '", table, "': make it for the tables of this layer"})};
+    return *found;
+}
+
+SHARDWISE_INLINE void RowPlan::add_to(Digest& digest) const {
+    for (const std::string& tier : tiers)
+        digest.add(tier);
+    for (const TableRowPlan& plan : tables) {
+        digest.add(plan.table).add(plan.rows);
+        for (const std::int64_t rows : plan.tiers)
+            digest.add(rows);
+        for (const std::int64_t row : plan.replicated)
+            digest.add(row);
+    }
+}
+
+SHARDWISE_INLINE TableRowPlan all_in_last_tier(const std::string& table, std::int64_t rows, std::size_t tiers) {
+    TableRowPlan plan{.table = table, .rows = rows, .tiers = {}, .replicated = {}, .unseen = {}};
+    plan.tiers.assign(tiers, 0);
+    plan.tiers.back() = rows;
+    return plan;
+}
+
+SHARDWISE_INLINE void check(const TableRowPlan& plan) {
+    const auto wrong = [&](const std::string& what) {
+        return BadInput{concat({"the row plan of table '", plan.table, "': ", what})};
+    };
+    if (plan.tiers.empty() || *std::min_element(plan.tiers.begin(), plan.tiers.end()) < 0)
+        throw wrong("every tier has a number of rows, 0 or more");
+    const std::int64_t all = std::accumulate(plan.tiers.begin(), plan.tiers.end(), std::int64_t{0});
+    if (all != plan.rows)
+        throw wrong(concat({"its tiers have ", all, " rows together, and the table has ", plan.rows}));
+    if (!plan.unseen.empty() && std::ssize(plan.unseen) != plan.rows)
+        throw wrong(
+            concat({"it says of ", plan.unseen.size(), " rows whether they were seen, and the table has ", plan.rows}));
+    if (plan.replicated.empty()) return;
+    const std::int64_t replicated = all - plan.tiers.back();
+    if (std::ssize(plan.replicated) != replicated)
+        throw wrong(concat(
+            {"it names ", plan.replicated.size(), " replicated rows, and its tiers but the last have ", replicated}));
+    std::vector<bool> named(static_cast<std::size_t>(plan.rows));
+    for (const std::int64_t row : plan.replicated) {
+        if (row < 0 || row >= plan.rows)
+            throw wrong(concat({"row ", row, " is none of the table; its rows are 0 to ", plan.rows - 1}));
+        if (named[static_cast<std::size_t>(row)]) throw wrong(concat({"row ", row, " stands twice"}));
+        named[static_cast<std::size_t>(row)] = true;
+    }
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
