@@ -18,6 +18,7 @@
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/table.hpp"
 
 namespace {
@@ -73,14 +74,49 @@ void with_layer(int ranks, const Use& use) {
     });
 }
 
+/// Some rows in other tiers: the first of a table, any of them, or none.
+template <class Layer>
+sw::RowPlan plan_of(int number) {
+    sw::RowPlan plan{.tiers = Layer::blueprint({1, 1}, unassigned(tables)).branches(), .tables = {}};
+    for (const sw::TableConfig& table : tables) {
+        sw::TableRowPlan& one =
+            plan.tables.emplace_back(sw::all_in_last_tier(table.name, table.rows, plan.tiers.size()));
+        for (std::size_t tier = 0; tier + 1 < plan.tiers.size(); ++tier) {
+            one.tiers[tier] = table.rows / 3;
+            one.tiers.back() -= table.rows / 3;
+        }
+        for (std::int64_t i = 0; number == 1 && i < table.rows - one.tiers.back(); ++i)
+            one.replicated.push_back((i * 11 + 5) % table.rows);
+    }
+    return plan;
+}
+/// A tiered layer with the plan of that number; 2: none.
+template <int Plan, class... Policies>
+void with_tiers(int ranks, const Use& use) {
+    sw::ThreadWorld world{sw::Topology{.hosts = ranks == 4 ? 2 : 1, .ranks_per_host = ranks == 4 ? 2 : ranks}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<Policies...>;
+        const sw::RowPlan plan = plan_of<Layer>(Plan);
+        Layer layer{comm, unassigned(tables), {.rows = Plan == 2 ? nullptr : &plan}};
+        use(comm, sw::shards_of(layer));
+    });
+}
+
 template <class Rule>
 void every_pair() {
     using O = sw::Optimizer<Rule>;
     using Run = void (*)(int, const Use&);
-    const std::vector<Run> shardings = {
-        &with_layer<sw::Sharding<sw::Row>, O>,    &with_layer<sw::Sharding<sw::Col<>>, O>,
-        &with_layer<sw::Sharding<sw::Col<2>>, O>, &with_layer<sw::Sharding<sw::Table>, O>,
-        &with_layer<sw::Sharding<sw::DP>, O>,     &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>};
+    const std::vector<Run> shardings = {&with_layer<sw::Sharding<sw::Row>, O>,
+                                        &with_layer<sw::Sharding<sw::Col<>>, O>,
+                                        &with_layer<sw::Sharding<sw::Col<2>>, O>,
+                                        &with_layer<sw::Sharding<sw::Table>, O>,
+                                        &with_layer<sw::Sharding<sw::DP>, O>,
+                                        &with_layer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, O>,
+                                        &with_layer<sw::Sharding<sw::Flex>, O>,
+                                        &with_tiers<0, sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>, O>,
+                                        &with_tiers<1, sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>, O>,
+                                        &with_tiers<1, sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, O>,
+                                        &with_tiers<2, sw::Sharding<sw::Tiered<sw::Flex, sw::Row>>, O>};
     const TemporaryFile first{"first"};
     const TemporaryFile second{"second"};
     std::string expected;

@@ -116,6 +116,8 @@ TEST(Names, MakeTheLayersThatTypesMake) {
     add_by_table<sw::DP, sw::Flat>(all);
     add_by_table<sw::Flex, sw::Flat>(all);
     add_by_table<sw::Mixed<sw::Flex, sw::DP>, sw::Flat>(all);
+    add_by_table<sw::Tiered<sw::DP, sw::Flex, sw::Row>, sw::TwoStage>(all);
+    add_by_table<sw::Tiered<sw::Flex, sw::Row>, sw::Flat>(all);
     add_by_table<sw::Mixed<sw::DP, sw::Table, sw::Row>, sw::Hierarchical>(all);
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (const sw::Topology& topology : {sw::Topology{2, 2}, sw::Topology{3, 1}}) {
@@ -158,17 +160,18 @@ std::vector<std::string> all_sentences() {
 }
 
 using boost::mp11::mp_list;
-using ShardingLists =
-    mp_list<mp_list<sw::Row>, mp_list<sw::Col<>>, mp_list<sw::Table>, mp_list<sw::DP>, mp_list<sw::Flex>,
-            mp_list<sw::Col<3>>, mp_list<sw::Row, sw::DP>, mp_list<sw::Col<>, sw::DP>, mp_list<sw::Table, sw::DP>,
-            mp_list<sw::Row, sw::Table>, mp_list<sw::Col<>, sw::Table>, mp_list<sw::Flex, sw::DP>,
-            mp_list<sw::DP, sw::Table, sw::Row, sw::Col<>>, mp_list<sw::Flex, sw::Row, sw::Col<3>>>;
+using Shardings =
+    mp_list<sw::Row, sw::Col<>, sw::Table, sw::DP, sw::Flex, sw::Col<3>, sw::Mixed<sw::Row, sw::DP>,
+            sw::Mixed<sw::Col<>, sw::DP>, sw::Mixed<sw::Table, sw::DP>, sw::Mixed<sw::Row, sw::Table>,
+            sw::Mixed<sw::Col<>, sw::Table>, sw::Mixed<sw::Flex, sw::DP>,
+            sw::Mixed<sw::DP, sw::Table, sw::Row, sw::Col<>>, sw::Mixed<sw::Flex, sw::Row, sw::Col<3>>,
+            sw::Tiered<sw::DP, sw::Flex, sw::Row>, sw::Tiered<sw::DP, sw::Row>, sw::Tiered<sw::Flex, sw::Row>>;
 using Modules = mp_list<sw::PassThrough, Mix>;
 using Wires = mp_list<sw::Fp32, sw::Bf16>;
 
 template <class S, class C, class P, class O, class M, class F>
 constexpr sw::LayerFacts facts_of_types(mp_list<S, C, P, O, M, F>) {
-    return sw::detail::facts_of<S, C, P, O, F, M>(boost::mp11::mp_size<S>::value > 1);
+    return sw::detail::facts_of<S, C, P, O, F, M>();
 }
 template <class... Combination>
 std::vector<sw::LayerFacts> facts_of_each(mp_list<Combination...>) {
@@ -184,14 +187,15 @@ auto of_each(mp_list<T...>, Use use) {
 template <class Use>
 void for_all_combinations(Use use) {
     const std::vector<sw::LayerFacts> facts =
-        facts_of_each(boost::mp11::mp_product<mp_list, ShardingLists, sw::CollectiveAxis::values,
-                                              sw::PoolingAxis::values, sw::OrderAxis::values, Modules, Wires>{});
-    const auto shardings =
-        of_each(ShardingLists{}, [](auto list) { return names_of(typename decltype(list)::type{}); });
+        facts_of_each(boost::mp11::mp_product<mp_list, Shardings, sw::CollectiveAxis::values, sw::PoolingAxis::values,
+                                              sw::OrderAxis::values, Modules, Wires>{});
+    const auto shardings = of_each(Shardings{}, []<class S>(boost::mp11::mp_identity<S>) {
+        return std::pair{names_of(typename sw::detail::ShardingsOf<S>::type{}), sw::detail::is_tiered<S>};
+    });
     const auto modules =
         of_each(Modules{}, [](auto module) { return sw::module_policy<typename decltype(module)::type>({}); });
     std::size_t next = 0;
-    for (const auto& sharding : shardings)
+    for (const auto& [sharding, tiered] : shardings)
         for (const std::string& collective : known_policies().names("collective"))
             for (const std::string& pooling : known_policies().names("pooling"))
                 for (const std::string& order : known_policies().names("order"))
@@ -201,6 +205,7 @@ void for_all_combinations(Use use) {
                             for (const char* backward : {"fp32", "bf16"})
                                 for (const char* optimizer : {"sgd", "rowwise_adagrad"})
                                     use(sw::LayerNames{.shardings = sharding,
+                                                       .tiered = tiered,
                                                        .collective = collective,
                                                        .optimizer = optimizer,
                                                        .pooling = pooling,
@@ -230,7 +235,7 @@ std::vector<sw::TableConfig> tables_for(const sw::LayerNames& names) {
                           .rows = 7,
                           .dim = 5,
                           .features = {},
-                          .sharding = names.shardings.size() == 1 ? "" : names.shardings[t / 2],
+                          .sharding = names.shardings.size() == 1 || names.tiered ? "" : names.shardings[t / 2],
                           .load = 1.0F,
                           .pooling = names.pooling != "by_table" ? ""
                                      : t % 2 == 0                ? "mean"
@@ -279,6 +284,9 @@ TEST(Names, ThatThereAreNotAreRefused) {
               "sharding 'row' stands twice: name each policy of a mixed layer once");
     EXPECT_EQ(refusal({.shardings = {"no_such"}}),
               "sharding 'no_such': there is no such policy; give one of row, col, table, dp, flex, col3");
+    EXPECT_EQ(refusal({.shardings = {"row", "dp"}, .tiered = true}), SHARDWISE_TIER_ORDERS);
+    EXPECT_EQ(refusal({.shardings = {"row"}, .tiered = true}), SHARDWISE_TIER_ORDERS);
+    EXPECT_EQ(refusal({.shardings = {"dp", "flex", "row"}, .tiered = true}), "");
     EXPECT_EQ(refusal({.collective = "ring"}),
               "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical");
     EXPECT_EQ(refusal({.pooling = "max"}),

@@ -56,16 +56,22 @@ struct PoolsOf<ByTable> {
     static constexpr bool pooled = true;
 };
 
+template <class S>
+inline constexpr bool is_mixed = false;
+template <class... S>
+inline constexpr bool is_mixed<Mixed<S...>> = true;
+
 /// What the refusals look at.
-template <class Shardings, class Collective, class Pooling, class Order, class Forward, class Module>
-constexpr LayerFacts facts_of(bool mixed, bool tiered) {
+template <class Sharding, class Collective, class Pooling, class Order, class Forward, class Module>
+constexpr LayerFacts facts_of() {
+    using Shardings = typename ShardingsOf<Sharding>::type;
     using Way = LayerFacts::Way;
     LayerFacts f;
     f.way = std::is_same_v<Collective, TwoStage>       ? Way::two_stage
             : std::is_same_v<Collective, Hierarchical> ? Way::hierarchical
                                                        : Way::flat;
-    f.mixed = mixed;
-    f.tiered = tiered;
+    f.mixed = is_mixed<Sharding> && boost::mp11::mp_size<Shardings>::value > 1;
+    f.tiered = is_tiered<Sharding>;
     f.any_copies = !boost::mp11::mp_all_of<Shardings, LivesInWorld>::value;
     f.none_travels = boost::mp11::mp_all_of<Shardings, LivesInSelf>::value;
     f.none_crosses = !boost::mp11::mp_any_of<Shardings, LivesInWorld>::value;
@@ -99,11 +105,11 @@ struct LayerPolicies {
     using shardings = typename detail::ShardingsOf<sharding>::type;
     using pools = typename detail::PoolsOf<pooling>::type;
     static constexpr bool tiered = detail::is_tiered<sharding>;
-    static constexpr bool mixed = !tiered && !std::is_same_v<shardings, boost::mp11::mp_list<sharding>>;
+    static constexpr bool mixed = detail::is_mixed<sharding>;
     static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
 
     static constexpr LayerFacts facts =
-        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed, tiered);
+        detail::facts_of<sharding, collective, pooling, order, typename wire::forward, AskedModule>();
 
   private:
     template <class Axis>
@@ -122,7 +128,7 @@ struct LayerPolicies {
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
     static constexpr LayerFacts f =
-        detail::facts_of<shardings, collective, pooling, order, typename wire::forward, AskedModule>(mixed, tiered);
+        detail::facts_of<sharding, collective, pooling, order, typename wire::forward, AskedModule>();
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE
