@@ -20,16 +20,17 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// **Exact**, with 0 counters: one a row that is seen.
 ///
 /// **Streaming**, with k counters: the rows that are looked up most often, in one pass. When a row comes for which no
-/// counter is left, the error rises to the median of what the counted rows may have been looked up in all, and the
-/// half below it is forgotten. That is lossy counting (Manku and Motwani, "Approximate frequency counts over data
-/// streams", 2002: a count since a row was taken up, and what it may have missed before) whose error follows the
-/// stream, by medians (Anderson et al., "A high-performance algorithm for identifying frequent items in data streams",
-/// 2017). Counts are too low by at most `error()`, which is at most 2 * lookups() / k: each time that it rises by c,
-/// at least k / 2 rows have c look-ups each that are accounted for no more. A row whose look-ups are above that is
-/// always among those counted; rows taken up before the first forgetting have exact counts.
+/// counter is left, the error rises to what the lowest quarter of the counted rows may have been looked up at most, and
+/// these are forgotten. That is lossy counting (Manku and Motwani, "Approximate frequency counts over data streams",
+/// 2002: a count since a row was taken up, and what it may have missed before) whose error follows the stream by a
+/// quantile (Anderson et al., "A high-performance algorithm for identifying frequent items in data streams", 2017).
+/// Counts are too low by at most `error()`, which is at most 4/3 lookups() / k: each time that it rises by c, at least
+/// 3/4 k rows have c look-ups each that are accounted for no more. A row whose look-ups are above that is always among
+/// those counted; rows taken up before the first forgetting have exact counts.
 ///
-/// Cost: a look into a hash table a look-up; forgetting is a pass over k counters every k / 2 new rows at most.
-/// Memory: 48 to 64 bytes a counter, with twice as many where it grows. Not thread safe.
+/// Cost: a look into a hash table a look-up; forgetting is a pass over k counters, every k / 4 new rows at most.
+/// Memory: 48 to 56 bytes a counter, and 8 more where rows are forgotten; up to twice that while it grows. Not thread
+/// safe.
 class RowCounter {
   public:
     /// \param counters  rows counted at once; 0: all \throws BadInput when it is negative or above 2^31

@@ -32,9 +32,9 @@ SHARDWISE_INLINE void RowCounter::forget() {
     bounds_.clear();
     for (const Counter& counter : counters_)
         bounds_.push_back(counter.access.lookups + counter.missed);
-    const auto median = bounds_.begin() + static_cast<std::ptrdiff_t>(bounds_.size() / 2);
-    std::nth_element(bounds_.begin(), median, bounds_.end());
-    error_ = *median;
+    const auto quarter = bounds_.begin() + static_cast<std::ptrdiff_t>(bounds_.size() / 4);
+    std::nth_element(bounds_.begin(), quarter, bounds_.end());
+    error_ = *quarter;
     std::erase_if(counters_, [&](const Counter& counter) { return counter.access.lookups + counter.missed <= error_; });
     index(slots_.size());
 }
