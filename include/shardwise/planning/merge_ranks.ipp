@@ -112,6 +112,7 @@ SHARDWISE_INLINE std::vector<RowAccess> sums_of(const RowsByRank& parts, std::si
 
 SHARDWISE_INLINE AccessProfile merged_across_ranks(CommunicatorRef comm, const AccessProfile& mine,
                                                    const SourceLocation& where) {
+    if (comm.size() == 1) return mine;
     const std::vector<std::vector<std::int64_t>> totals = detail::gather_totals(comm, mine, where);
     const std::vector<RowAccess> sums = detail::sums_of(detail::deal_rows(comm, mine, where), mine.tables.size());
     const std::vector<std::vector<RowAccess>> all = all_gather_v<RowAccess>(comm, sums, where);
