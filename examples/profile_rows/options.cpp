@@ -54,11 +54,14 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     const char* input = "Input, one of these";
     app.add_option("--data", files[0],
                    "Click logs, plain or gzip, or numpy files, as of train_dlrm: 26 tables, a line is a sample")
+        ->default_str("")
         ->group(input);
     app.add_option("--trace", files[1], "Files with a row number a line: one table, a line is a look-up and a sample")
+        ->default_str("")
         ->group(input);
     app.add_option("--sequences", files[2],
                    "Files of lines 'user item [more columns]': one table of items, a line is a look-up and a sample")
+        ->default_str("")
         ->group(input);
     app.add_option("--rows", o.rows,
                    "Rows of each table. Unless given: 5000 with --data, into which categories are hashed (26 numbers "
