@@ -5,6 +5,7 @@
 /// The fragments of docs/data.md: compiled, not run.
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "shardwise/comm/communicator_ref.hpp"
@@ -12,6 +13,9 @@
 #include "shardwise/data/global_batches.hpp"
 #include "shardwise/data/loader.hpp"
 #include "shardwise/data/numpy_criteo.hpp"
+#include "shardwise/data/row_trace.hpp"
+#include "shardwise/data/sequences.hpp"
+#include "shardwise/planning/access_counter.hpp"
 
 namespace docs {
 
@@ -22,6 +26,8 @@ void train_on_criteo(const sw::CommunicatorRef& comm, int epochs);
 void read_numpy(const sw::CommunicatorRef& comm);
 void train(const sw::ClickBatch& batch, std::int64_t global_samples);
 void train_in_step(sw::CommunicatorRef comm, sw::PrefetchingLoader<sw::CriteoReader>& loader);
+void learn(std::int64_t user, std::span<const std::int64_t> items);
+void read_rows(sw::AccessCounter& profile);
 
 void train_on_criteo(const sw::CommunicatorRef& comm, int epochs) {
     // clang-format off
@@ -57,6 +63,18 @@ void train_in_step(sw::CommunicatorRef comm, sw::PrefetchingLoader<sw::CriteoRea
         batches.announce(next);  // reads ahead; a layer's start(next.ids.view()) belongs here
         train(current, global_samples);
     }
+    // clang-format on
+}
+
+void read_rows(sw::AccessCounter& profile) {
+    // clang-format off
+    sw::RowTraceReader trace{{.files = {"rows.txt.gz"}, .slice = {.batch = 4096}}};
+    sw::JaggedBatch<std::int64_t> batch;
+    while (trace.next(batch)) profile.add(batch.view());
+
+    const sw::Histories histories = sw::read_histories({.files = {"views.txt"}});
+    for (std::int64_t user = 0; user != histories.size(); ++user)
+        learn(histories.users[static_cast<std::size_t>(user)], histories.of(user));  // the first item first
     // clang-format on
 }
 

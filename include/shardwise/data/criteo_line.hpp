@@ -13,6 +13,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/data/quoted.hpp"
 
 /// \file
 /// One line of a Criteo click log: a label, 13 integers and 26 hexadecimal categories, separated by tabs.
@@ -150,22 +151,11 @@ inline bool parse_criteo_integer(const char*& text, std::int64_t& value) noexcep
         return concat(
             {columns, (columns == 1 ? " column" : " columns"),
              ", expected 40 separated by tabs: a label, integers I1 to I13, hexadecimal categories C1 to C26"});
-    std::string_view value = line.substr(start, line.find('\t', start) - start);
-    constexpr std::size_t shown = 40;
-    std::string text;
-    for (const char c : value.substr(0, shown)) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte < 0x7f)
-            text += c;
-        else
-            text.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-    }
-    if (value.size() > shown) text += "...";
+    const std::string_view value = line.substr(start, line.find('\t', start) - start);
     const char* expected = column == 1                     ? "expected 0 or 1"
                            : column <= 1 + criteo_integers ? "expected a 64-bit decimal integer or nothing"
                                                            : "expected 1 to 8 hexadecimal digits or nothing";
-    return concat({"column ", column, " (", criteo_column_name(column), "): '", text, "', ", expected});
+    return concat({"column ", column, " (", criteo_column_name(column), "): ", quoted(value), ", ", expected});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
