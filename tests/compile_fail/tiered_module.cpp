@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // EXPECT: the tiers of a Tiered layer travel apart
+#include "keep.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
-#include "shardwise/tower/dot.hpp"
 
 namespace sw = shardwise;
 
@@ -12,7 +12,7 @@ namespace sw = shardwise;
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>, sw::Collective<sw::Hierarchical>>;
 #else
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>, sw::Collective<sw::Hierarchical>,
-                                 sw::Tower<sw::Dot>>;
+                                 sw::Tower<Keep>>;
 #endif
 
 int main() {

@@ -99,7 +99,8 @@ struct LayerPolicies {
     using pooling = typename On<PoolingAxis>::type;
     using order = typename On<OrderAxis>::type;
     using wire = typename On<WireAxis>::type;
-    using module = std::conditional_t<std::is_same_v<collective, Hierarchical>, AskedModule, PassThrough>;
+    using module = std::conditional_t<std::is_same_v<collective, Hierarchical> && !detail::is_tiered<sharding>,
+                                      AskedModule, PassThrough>;
 
     /// The sharding policies, and the poolings: a plan each, of which a layer with several has a Together.
     using shardings = typename detail::ShardingsOf<sharding>::type;
