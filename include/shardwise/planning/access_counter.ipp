@@ -35,18 +35,12 @@ SHARDWISE_INLINE AccessCounter::AccessCounter(std::vector<TableConfig> tables, C
 SHARDWISE_INLINE void AccessCounter::check(std::int64_t first, std::int64_t last) const {
     if (first < 0 || first > last || last > batch_.samples())
         throw BadInput{concat({"samples [", first, ", ", last, ") of a batch of ", batch_.samples()})};
-    FeaturePlacement feature;
-    TablePlacement placed;
     int number = 0;
-    for (const TableConfig& table : tables_) {
-        placed.name = table.name;
-        placed.rows = table.rows;
-        for (std::string& name : features_of(table)) {
-            feature.name = std::move(name);
-            const std::string wrong = steps::first_wrong_id(batch_, number++, feature, placed);
+    for (const TableConfig& table : tables_)
+        for (const std::string& name : features_of(table)) {
+            const std::string wrong = steps::first_wrong_id(batch_, number++, name, table.name, table.rows);
             if (!wrong.empty()) throw BadInput{wrong};
         }
-    }
 }
 
 SHARDWISE_INLINE void AccessCounter::count(std::int64_t first, std::int64_t last) {

@@ -22,6 +22,8 @@ struct TableRowPlan {
     std::vector<std::int64_t> replicated;  ///< the rows of all tiers but the last, tier by tier, the most used first;
                                            ///< empty: rows 0, 1, 2, ... in this order
     std::vector<bool> unseen;              ///< (row): no profile saw it; empty: none such
+
+    friend bool operator==(const TableRowPlan&, const TableRowPlan&) = default;
 };
 
 /// The rows of a layer's tables by tier: LayerOptions::rows of a layer with Sharding<Tiered<...>>. Made by a planner or
@@ -30,10 +32,10 @@ struct RowPlan {
     std::vector<std::string> tiers;    ///< names of the policies, in the layer's order: "dp", "flex", "row"
     std::vector<TableRowPlan> tables;  ///< in any order
 
-    [[nodiscard]] bool empty() const noexcept { return tables.empty(); }
     /// The plan of a table. \throws BadInput where there is none
     [[nodiscard]] const TableRowPlan& of(const std::string& table) const;
     void add_to(Digest& digest) const;
+    friend bool operator==(const RowPlan&, const RowPlan&) = default;
 };
 
 /// The plan that puts all rows of a table into the last tier.

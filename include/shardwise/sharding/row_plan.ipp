@@ -56,13 +56,13 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     if (std::ssize(plan.replicated) != replicated)
         throw wrong(concat(
             {"it names ", plan.replicated.size(), " replicated rows, and its tiers but the last have ", replicated}));
-    std::vector<bool> named(static_cast<std::size_t>(plan.rows));
-    for (const std::int64_t row : plan.replicated) {
+    for (const std::int64_t row : plan.replicated)
         if (row < 0 || row >= plan.rows)
             throw wrong(concat({"row ", row, " is none of the table; its rows are 0 to ", plan.rows - 1}));
-        if (named[static_cast<std::size_t>(row)]) throw wrong(concat({"row ", row, " stands twice"}));
-        named[static_cast<std::size_t>(row)] = true;
-    }
+    std::vector<std::int64_t> sorted = plan.replicated;
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end()) throw wrong(concat({"row ", *twice, " stands twice"}));
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,129 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "shardwise/checkpoint/safetensors.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/sharding/row_plan.hpp"
+
+/// \file
+/// A row plan in one safetensors file.
+///
+/// Tensors, all I64, of each table: `tables/<name>/tiers` (tiers,), the rows of each; `tables/<name>/replicated` (rows
+/// of all tiers but the last,), tier by tier, or (0,) where they are the first of the table; `tables/<name>/unseen`
+/// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none. The metadata `format` is
+/// "shardwise row plan 1", `tiers` and `tables` JSON lists of names.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+inline constexpr const char* row_plan_format = "shardwise row plan 1";
+
+[[nodiscard]] inline std::string row_plan_tensor(const std::string& table, const char* what) {
+    return concat({"tables/", table, "/", what});
+}
+/// A list of names in a file's metadata. \throws BadInput when the file is no row plan
+[[nodiscard]] inline std::vector<std::string> row_plan_names(const SafetensorsReader& file, const char* what) {
+    const auto format = file.metadata().find("format");
+    const auto found = file.metadata().find(what);
+    if (format == file.metadata().end() || format->second != row_plan_format || found == file.metadata().end())
+        throw BadInput{concat({file.path(), ": is no row plan: its metadata has no format '", row_plan_format, "' and ",
+                               what, "; plan_rows --out writes one"})};
+    const nlohmann::json names = nlohmann::json::parse(found->second, nullptr, false);
+    const auto is_text = [](const nlohmann::json& name) { return name.is_string(); };
+    if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
+        throw BadInput{concat({file.path(), ": the metadata '", what, "' is no JSON list of names"})};
+    return names.get<std::vector<std::string>>();
+}
+/// A list of numbers, as many as there are.
+[[nodiscard]] inline std::vector<std::int64_t> row_plan_numbers(SafetensorsReader& file, const std::string& name) {
+    const auto found = file.tensors().find(name);
+    const std::int64_t count = found == file.tensors().end() ? 0 : found->second.elements();
+    const TensorInfo& tensor = file.require(name, TensorType::i64, {count});
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+    file.read(tensor, 0, std::span{numbers});
+    return numbers;
+}
+[[nodiscard]] inline std::vector<std::int64_t> bits_of(const std::vector<bool>& rows) {
+    std::vector<std::uint64_t> words((rows.size() + 63) / 64);
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        words[row / 64] |= std::uint64_t{rows[row]} << row % 64;
+    return {words.begin(), words.end()};
+}
+
+}  // namespace detail
+
+/// Writes a row plan. The file appears under its name once it is complete. Not collective.
+/// \throws BadInput as check(), and naming the file when it cannot be written
+inline void write_row_plan(const std::string& path, const RowPlan& plan) {
+    SafetensorsWriter file{path};
+    std::vector<std::string> names;
+    for (const TableRowPlan& table : plan.tables) {
+        check(table);
+        names.push_back(table.table);
+        const auto declare = [&](const char* what, std::int64_t count) {
+            file.declare(detail::row_plan_tensor(table.table, what), TensorType::i64, {count});
+        };
+        declare("tiers", std::ssize(table.tiers));
+        declare("replicated", std::ssize(table.replicated));
+        declare("unseen", (std::ssize(table.unseen) + 63) / 64);
+    }
+    file.metadata("format", detail::row_plan_format);
+    file.metadata("tiers", nlohmann::json(plan.tiers).dump());
+    file.metadata("tables", nlohmann::json(names).dump());
+    file.begin();
+    for (const TableRowPlan& table : plan.tables)
+        for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen)})
+            file.append(std::span<const std::int64_t>{numbers});
+    file.end();
+}
+
+/// Reads a row plan, and checks all of it. Not collective. That its tables and tiers are those of a layer, the layer
+/// checks.
+/// \throws BadInput naming the file and what is wrong with it: damaged, no row plan, a row that is replicated twice or
+/// is none of its table, tiers that do not add up
+[[nodiscard]] inline RowPlan read_row_plan(const std::string& path) {
+    SafetensorsReader file{path};
+    RowPlan plan{.tiers = detail::row_plan_names(file, "tiers"), .tables = {}};
+    for (const std::string& name : detail::row_plan_names(file, "tables")) {
+        TableRowPlan& table = plan.tables.emplace_back();
+        table.table = name;
+        table.tiers = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "tiers"));
+        table.replicated = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "replicated"));
+        const auto unseen = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "unseen"));
+        const auto wrong = [&](const std::string& what) {
+            return BadInput{concat({path, ": the row plan of table '", name, "': ", what})};
+        };
+        if (table.tiers.size() != plan.tiers.size())
+            throw wrong(
+                concat({"it has rows of ", table.tiers.size(), " tiers, and the file names ", plan.tiers.size()}));
+        for (const std::int64_t rows : table.tiers)
+            if (rows < 0 || __builtin_add_overflow(table.rows, rows, &table.rows))
+                throw wrong(concat({"a tier has ", rows, " rows: give each 0 or more, and at most 2^63 - 1 together"}));
+        if (!unseen.empty() && std::ssize(unseen) != (table.rows + 63) / 64)
+            throw wrong(concat({"it has ", unseen.size(), " words that say which of ", table.rows, " rows were seen"}));
+        table.unseen.resize(unseen.empty() ? 0 : static_cast<std::size_t>(table.rows));
+        for (std::size_t row = 0; row < table.unseen.size(); ++row)
+            table.unseen[row] = (static_cast<std::uint64_t>(unseen[row / 64]) >> row % 64 & 1U) != 0;
+        try {
+            check(table);
+        } catch (const BadInput& error) {
+            throw BadInput{concat({path, ": ", error.what()})};
+        }
+    }
+    return plan;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

@@ -1,0 +1,36 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/planning/access_profile.hpp"
+#include "shardwise/sharding/row_plan.hpp"
+
+/// \file
+/// From how often rows are looked up, and how many each tier has, to which rows those are.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// The plan of one table that gives its hottest rows to the first tier, the next to the second, and all others to the
+/// last. Rows that an exact profile did not see are marked as such; they stay in the last tier.
+/// \param tiers  (tier): how many rows; what they leave of the table goes to the last tier, whose own number is not
+/// read Not collective. Cost: a sort of the rows that were seen. \throws BadInput for fewer than two tiers, a negative
+/// number of rows, or more replicated rows than were seen
+[[nodiscard]] TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers);
+
+/// The same of all tables of a profile.
+/// \param tiers  the names of the tiers \param rows  (table of the profile): as above
+/// \throws BadInput as above, and for another number of tables
+[[nodiscard]] RowPlan plan_by_frequency(const AccessProfile& profile, std::vector<std::string> tiers,
+                                        std::span<const std::vector<std::int64_t>> rows);
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/planning/row_plans.ipp"
+#endif

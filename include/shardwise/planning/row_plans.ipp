@@ -1,0 +1,52 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/planning/coverage.hpp"
+#include "shardwise/planning/row_plans.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers) {
+    const auto wrong = [&](const std::string& what) { return BadInput{concat({"table '", table.name, "': ", what})}; };
+    if (tiers.size() < 2) throw wrong("a row plan has at least two tiers");
+    const auto before_last = tiers.first(tiers.size() - 1);
+    if (std::any_of(before_last.begin(), before_last.end(), [](std::int64_t rows) { return rows < 0; }))
+        throw wrong("a tier has a number of rows, 0 or more");
+    const std::int64_t replicated = std::accumulate(before_last.begin(), before_last.end(), std::int64_t{0});
+    if (replicated > std::ssize(table.seen))
+        throw wrong(concat({replicated, " rows are to be replicated, and the profile saw ", table.seen.size(),
+                            ": give fewer, or profile more samples"}));
+    TableRowPlan plan = all_in_last_tier(table.name, table.rows, tiers.size());
+    std::copy(before_last.begin(), before_last.end(), plan.tiers.begin());
+    plan.tiers.back() = table.rows - replicated;
+    plan.replicated = hottest_rows(table, replicated);
+    if (table.error != 0 || unseen_rows(table) == 0) return plan;
+    plan.unseen.assign(static_cast<std::size_t>(table.rows), true);
+    for (const RowAccess& row : table.seen)
+        plan.unseen[static_cast<std::size_t>(row.row)] = false;
+    return plan;
+}
+
+SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, std::vector<std::string> tiers,
+                                           std::span<const std::vector<std::int64_t>> rows) {
+    if (rows.size() != profile.tables.size())
+        throw BadInput{concat({"rows of ", rows.size(), " tables for a profile of ", profile.tables.size()})};
+    RowPlan plan{.tiers = std::move(tiers), .tables = {}};
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+        if (rows[t].size() != plan.tiers.size())
+            throw BadInput{concat({"table '", profile.tables[t].name, "': rows of ", rows[t].size(),
+                                   " tiers, and there are ", plan.tiers.size()})};
+        plan.tables.push_back(plan_by_frequency(profile.tables[t], rows[t]));
+    }
+    return plan;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI

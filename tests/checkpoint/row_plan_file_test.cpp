@@ -1,0 +1,102 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/checkpoint/row_plan_file.hpp"
+
+#include <cstdint>
+#include <fstream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/support.hpp"
+
+namespace {
+
+namespace sw = shardwise;
+using checkpoint_test::TemporaryFile;
+
+sw::RowPlan small() {
+    sw::RowPlan plan{.tiers = {"dp", "flex", "row"},
+                     .tables = {{.table = "a", .rows = 5, .tiers = {1, 2, 2}, .replicated = {4, 0, 3}, .unseen = {}},
+                                {.table = "b/\"", .rows = 200, .tiers = {0, 7, 193}, .replicated = {}, .unseen = {}}}};
+    for (int row = 0; row < 200; ++row)
+        plan.tables[1].unseen.push_back(row % 3 == 1 || row == 199);
+    return plan;
+}
+
+std::string refusal(const std::string& path) {
+    try {
+        static_cast<void>(sw::read_row_plan(path));
+    } catch (const sw::BadInput& error) {
+        const std::string what = error.what();
+        EXPECT_EQ(what.rfind(path + ": ", 0), 0U) << what;
+        return what.substr(path.size() + 2);
+    }
+    return "";
+}
+
+TEST(RowPlanFile, ReadsBackWhatWasWritten) {
+    const TemporaryFile file{"row_plan"};
+    sw::write_row_plan(file.path(), small());
+    EXPECT_EQ(sw::read_row_plan(file.path()), small());
+    const sw::RowPlan none{.tiers = {"dp", "row"}, .tables = {}};
+    sw::write_row_plan(file.path(), none);
+    EXPECT_EQ(sw::read_row_plan(file.path()), none);
+}
+
+TEST(RowPlanFile, AWrongPlanIsNotWritten) {
+    const TemporaryFile file{"not_written"};
+    sw::RowPlan plan = small();
+    plan.tables[0].replicated = {4, 4, 3};
+    EXPECT_THROW(sw::write_row_plan(file.path(), plan), sw::BadInput);
+    EXPECT_FALSE(std::ifstream{file.path()});
+}
+
+/// A file of one table, as it should not be written.
+void write(const std::string& path, const std::vector<std::int64_t>& tiers, const std::vector<std::int64_t>& replicated,
+           const std::vector<std::int64_t>& unseen) {
+    sw::SafetensorsWriter file{path};
+    const std::pair<const char*, const std::vector<std::int64_t>&> all[] = {
+        {"tables/t/tiers", tiers}, {"tables/t/replicated", replicated}, {"tables/t/unseen", unseen}};
+    for (const auto& [name, numbers] : all)
+        file.declare(name, sw::TensorType::i64, {std::ssize(numbers)});
+    file.metadata("format", "shardwise row plan 1");
+    file.metadata("tiers", R"(["dp", "row"])");
+    file.metadata("tables", R"(["t"])");
+    file.begin();
+    for (const auto& [name, numbers] : all)
+        file.append(std::span<const std::int64_t>{numbers});
+    file.end();
+}
+
+TEST(RowPlanFile, SaysWhatIsWrong) {
+    const TemporaryFile file{"wrong_plan"};
+    const std::string of = "the row plan of table 't': ";
+    write(file.path(), {2, 3}, {1, 1}, {});
+    EXPECT_EQ(refusal(file.path()), of + "row 1 stands twice");
+    write(file.path(), {2, 3}, {1, 5}, {});
+    EXPECT_EQ(refusal(file.path()), of + "row 5 is none of the table; its rows are 0 to 4");
+    write(file.path(), {2, 3}, {1}, {});
+    EXPECT_EQ(refusal(file.path()), of + "it names 1 replicated rows, and its tiers but the last have 2");
+    write(file.path(), {2, 3, 4}, {1, 0}, {});
+    EXPECT_EQ(refusal(file.path()), of + "it has rows of 3 tiers, and the file names 2");
+    write(file.path(), {2, -3}, {1, 0}, {});
+    EXPECT_EQ(refusal(file.path()), of + "a tier has -3 rows: give each 0 or more, and at most 2^63 - 1 together");
+    write(file.path(), {0x7fffffffffffffff, 1}, {}, {});
+    EXPECT_EQ(refusal(file.path()), of + "a tier has 1 rows: give each 0 or more, and at most 2^63 - 1 together");
+    write(file.path(), {2, 3}, {1, 0}, {1, 2});
+    EXPECT_EQ(refusal(file.path()), of + "it has 2 words that say which of 5 rows were seen");
+    write(file.path(), {2, 3}, {1, 0}, {3});
+    EXPECT_EQ(refusal(file.path()), "");
+    {
+        sw::SafetensorsWriter other{file.path()};
+        other.begin();
+        other.end();
+    }
+    EXPECT_NE(refusal(file.path()).find("is no row plan"), std::string::npos);
+}
+
+}  // namespace

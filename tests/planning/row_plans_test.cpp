@@ -1,0 +1,66 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/planning/row_plans.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/sharding/row_map.hpp"
+
+namespace {
+
+namespace sw = shardwise;
+
+const sw::TableAccess table{
+    .name = "item", .rows = 8, .lookups = 30, .error = 0, .seen = {{1, 4, 4}, {2, 9, 7}, {5, 4, 3}, {6, 13, 8}}};
+
+TEST(RowPlans, TheHottestRowsComeFirst) {
+    const std::vector<std::int64_t> tiers{1, 2, 0};
+    const sw::TableRowPlan plan = sw::plan_by_frequency(table, tiers);
+    EXPECT_EQ(plan.table, "item");
+    EXPECT_EQ(plan.rows, 8);
+    EXPECT_EQ(plan.tiers, (std::vector<std::int64_t>{1, 2, 5}));
+    EXPECT_EQ(plan.replicated, (std::vector<std::int64_t>{6, 2, 1}));  // of rows 1 and 5, looked up alike, the first
+    EXPECT_EQ(plan.unseen, (std::vector<bool>{true, false, false, true, true, false, false, true}));
+    const sw::RowMap map{plan};
+    EXPECT_EQ(map.tier(6), 0);
+    EXPECT_EQ(map.tier(1), 1);
+    EXPECT_EQ(map.tier(5), 2);
+    EXPECT_TRUE(map.unseen(0));
+    EXPECT_FALSE(map.unseen(5));
+}
+
+TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
+    sw::TableAccess bounded = table;
+    bounded.error = 2;
+    const std::vector<std::int64_t> tiers{2, 0};
+    EXPECT_TRUE(sw::plan_by_frequency(bounded, tiers).unseen.empty());
+}
+
+std::string error_of(const std::vector<std::int64_t>& tiers) {
+    try {
+        static_cast<void>(sw::plan_by_frequency(table, tiers));
+    } catch (const sw::BadInput& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(RowPlans, SayWhatIsWrong) {
+    EXPECT_EQ(error_of({5, 0}),
+              "table 'item': 5 rows are to be replicated, and the profile saw 4: give fewer, or "
+              "profile more samples");
+    EXPECT_EQ(error_of({3}), "table 'item': a row plan has at least two tiers");
+    EXPECT_EQ(error_of({-1, 0}), "table 'item': a tier has a number of rows, 0 or more");
+    const sw::AccessProfile profile{.samples = 10, .tables = {table}};
+    const std::vector<std::vector<std::int64_t>> two{{1, 7}, {1, 7}};
+    EXPECT_THROW(static_cast<void>(sw::plan_by_frequency(profile, {"dp", "row"}, two)), sw::BadInput);
+    const std::vector<std::vector<std::int64_t>> three_tiers{{1, 1, 6}};
+    EXPECT_THROW(static_cast<void>(sw::plan_by_frequency(profile, {"dp", "row"}, three_tiers)), sw::BadInput);
+}
+
+}  // namespace
