@@ -225,6 +225,27 @@ TEST(Fragments, MixedTables) {
     });
 }
 
+TEST(Fragments, TieredTables) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>;
+        const sw::RowPlan plan{
+            .tiers = {"dp", "flex", "row"},
+            .tables = {
+                {.table = "item", .rows = 100'000, .tiers = {2, 3, 99'995}, .replicated = {7, 421, 5, 99'000, 12}}}};
+        Layer layer{comm, {{.name = "item", .rows = 100'000, .dim = 16}}, {.rows = &plan}};
+        const sw::JaggedBatch<int> batch{.samples = 2, .features = 1, .values = {7, 421, 5, 6}, .lengths = {1, 3}};
+        layer.forward(batch.view());
+        const sw::RowCounts& counts = layer.row_counts();  // 2 look-ups of rows 7 and 421, 1 of row 5, 1 of the others
+        EXPECT_EQ(counts.lookups, (std::vector<std::int64_t>{2, 1, 1}));
+        EXPECT_EQ(counts.unseen, 0);
+
+        const auto named = sw::make_layer(comm, {{.name = "item", .rows = 100'000, .dim = 16}},
+                                          {.shardings = {"dp", "row"}, .tiered = true});
+        EXPECT_EQ(named->branches(), (std::vector<std::string>{"dp", "row"}));
+    });
+}
+
 TEST(Fragments, ARoundByHand) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::Communicator auto& comm) {
