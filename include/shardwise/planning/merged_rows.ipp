@@ -24,12 +24,13 @@ SHARDWISE_INLINE MergedRows::MergedRows(std::vector<RowTable> tables, std::int64
         if (table.distribution.rows() > std::numeric_limits<std::int64_t>::max() - rows_)
             throw BadInput{"the tables have more than 9223372036854775807 rows together"};
         rows_ += table.distribution.rows();
-        lookups_ += table.distribution.lookups();
     }
     for (std::size_t t = 0; t < tables_.size(); ++t)
         add(static_cast<int>(t));
     if (tables_.size() > 1)
         std::stable_sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.p > b.p; });
+    for (const Run& run : runs_)
+        lookups_ += run.p * static_cast<double>(run.rows);
 }
 
 /// Appends a table's chunks: those that lie in one run as they are, those that cross runs with their mean p.

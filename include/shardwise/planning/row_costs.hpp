@@ -36,8 +36,9 @@ struct RowMemory {
 /// The least p from which on a row costs no more under one strategy than under another (section 4.2); infinity where it
 /// always costs more, 0 where it never does.
 struct NeutralPoints {
-    double memory_dp_row = 0.0;                                 ///< the text's cut below DP, and point A
-    double memory_dp_flex = 0.0;                                ///< the cut that the published plans have
+    double memory_dp_row = 0.0;    ///< the text's cut below DP, and point A
+    double memory_dp_flex = 0.0;   ///< the cut that the published plans have
+    double memory_flex_row = 0.0;  ///< infinity in the paper's model: Flex takes more, whatever p
     std::optional<double> communication_dp_row = std::nullopt;  ///< point C. These three: nothing without bandwidths
     std::optional<double> communication_flex_row = std::nullopt;
     std::optional<double> communication_dp_flex = std::nullopt;

@@ -12,11 +12,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 namespace detail {
 
 /// The least p above 0 from which on a falling function is at most 0, to the last bit that the function knows; infinity
-/// where there is none below 2^100, 0 where it is so from 2^-1000 on.
+/// where there is none below 2^20, 0 where it is so from 2^-1000 on.
 template <class F>
 double where_not_positive(const F& f) {
     double low = 0x1p-1000;
-    double high = 0x1p100;
+    double high = 0x1p20;
     if (f(high) > 0.0) return std::numeric_limits<double>::infinity();
     if (f(low) <= 0.0) return 0.0;
     while (high > 2.0 * low) {
@@ -59,6 +59,7 @@ SHARDWISE_INLINE NeutralPoints neutral_points(const Scaling& scaling, const RowM
     };
     return {.memory_dp_row = in_memory(Strategy::dp, Strategy::row),
             .memory_dp_flex = in_memory(Strategy::dp, Strategy::flex),
+            .memory_flex_row = in_memory(Strategy::flex, Strategy::row),
             .communication_dp_row = in_seconds(Strategy::dp, Strategy::row),
             .communication_flex_row = in_seconds(Strategy::flex, Strategy::row),
             .communication_dp_flex = in_seconds(Strategy::dp, Strategy::flex)};
