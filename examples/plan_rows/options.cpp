@@ -167,7 +167,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                                                  {"memory", sw::FlexShardGoal::memory},
                                                  {"communication", sw::FlexShardGoal::communication}}});
     if (given("--budget")) {
-        if (!std::isfinite(budget)) throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", budget)};
+        if (!(std::abs(budget) <= 1e18)) throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", budget)};
         o.plan.budget = budget;
     }
     refuse_what_has_no_effect(app, o);

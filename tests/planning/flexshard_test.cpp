@@ -70,8 +70,8 @@ std::int64_t any_chunk() {
 
 /// Two tiers: of all counts of DP rows that keep to the budget, none has less communication.
 RC_GTEST_PROP(flexshard, two_tiers_are_as_good_as_brute_force, ()) {
-    const sw::RowDistribution d = any_distribution();
     const std::int64_t chunk = any_chunk();
+    const sw::RowDistribution d = any_distribution(chunk);
     const double budget = *rc::gen::inRange(0, 200) * row_bytes;
     const int faster = *rc::gen::inRange(0, 400);  // 0: no bandwidths
     const sw::Scaling scaling = paper_setting(faster / 100.0);
@@ -98,8 +98,8 @@ RC_GTEST_PROP(flexshard, two_tiers_are_as_good_as_brute_force, ()) {
 
 /// Three tiers: DP is what the cut says, Flex as many as the budget holds; one chunk more would exceed it.
 RC_GTEST_PROP(flexshard, three_tiers_are_as_good_as_brute_force, ()) {
-    const sw::RowDistribution d = any_distribution();
     const std::int64_t chunk = any_chunk();
+    const sw::RowDistribution d = any_distribution(chunk);
     const double budget = *rc::gen::inRange(0, 60) * row_bytes;
     const auto cut = *rc::gen::element(FlexShardCut::row, FlexShardCut::flex);
     const sw::FlexShardPlan plan = plan_of(one_table(d, chunk), {.cut = cut, .budget = budget});
@@ -171,8 +171,8 @@ RC_GTEST_PROP(flexshard, equal_tables_are_planned_as_one, ()) {
 
 /// No plan takes less memory than that of the goal, and a budget down to there has a plan.
 RC_GTEST_PROP(flexshard, the_least_memory_is_the_least_budget, ()) {
-    const sw::RowDistribution d = any_distribution();
     const std::int64_t chunk = any_chunk();
+    const sw::RowDistribution d = any_distribution(chunk);
     const sw::MergedRows rows = one_table(d, chunk);
     const bool flex = *rc::gen::arbitrary<bool>();
     const double least = plan_of(rows, {.flex = flex, .goal = FlexShardGoal::memory}).net_bytes;
@@ -227,7 +227,7 @@ TEST(flexshard, flex_ends_where_it_is_communication_neutral) {
     const double neutral = *sw::neutral_points(scaling, sw::paper_row_memory(scaling), 256).communication_flex_row;
     // 10 rows save what 1300 Flex rows and more take
     const sw::MergedRows rows =
-        one_table(sw::RowDistribution{{{0.25, 10}, {2 * neutral, 700}, {neutral * 0.999, 5000}}}, 1);
+        one_table(sw::RowDistribution{{{0.25, 10}, {2 * neutral, 700}, {neutral * 0.999, 50000}}}, 1);
     EXPECT_EQ(plan_of(rows, {}, scaling).total().flex.rows, 700);
     scaling.bandwidths.all_reduce_cross.reset();  // not known: memory alone
     EXPECT_EQ(plan_of(rows, {}, scaling).total().flex.rows,
@@ -270,7 +270,7 @@ TEST(flexshard, refuses_what_has_no_answer) {
         std::string::npos);
     EXPECT_EQ(error({.flex = false, .goal = FlexShardGoal::communication}, paper_setting()).find("inside hosts"),
               std::string::npos);
-    EXPECT_NE(error({.budget = std::numeric_limits<double>::infinity()}, paper_setting()).find("no finite number"),
+    EXPECT_NE(error({.budget = std::numeric_limits<double>::infinity()}, paper_setting()).find("no number of bytes"),
               std::string::npos);
     EXPECT_EQ(error({.budget = -1e9}, paper_setting()),
               "a budget of -1000000000 bytes a rank: no plan takes as little; the least is -10424640, with 10 DP rows; "

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -45,13 +46,19 @@ std::string bad_input(const F& call) {
 }
 
 /// Rows whose p are multiples of 1/8192, about the neutral points: with the paper's setting all sums are exact.
-inline sw::RowDistribution any_distribution() {
+/// \param chunk  so are the means of so many rows, a power of two; the last chunk may be half a one
+inline sw::RowDistribution any_distribution(std::int64_t chunk = 1) {
     auto runs = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<int, int>>>(
         rc::gen::pair(rc::gen::inRange(0, 40), rc::gen::inRange(1, 60))));
     runs.emplace_back(*rc::gen::inRange(1, 100), *rc::gen::inRange(1, 20));
     std::vector<sw::RowRun> all;
     for (const auto& [p, rows] : runs)
         all.push_back({.p = p / 8192.0, .rows = rows});
+    std::int64_t rows = 0;
+    for (const sw::RowRun& run : all)
+        rows += run.rows;
+    const std::int64_t step = std::max<std::int64_t>(1, chunk / 2);
+    if (rows % step != 0) all.push_back({.p = *rc::gen::inRange(0, 40) / 8192.0, .rows = step - rows % step});
     return sw::RowDistribution{std::move(all)};
 }
 

@@ -138,7 +138,8 @@ SHARDWISE_INLINE TableTiers FlexShardPlan::total() const {
 SHARDWISE_INLINE FlexShardPlan plan_flexshard(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory,
                                               const FlexShardOptions& options) {
     static_cast<void>(checked(scaling));
-    if (options.budget && !std::isfinite(*options.budget)) throw BadInput{"a budget that is no finite number of bytes"};
+    if (options.budget && !(std::abs(*options.budget) <= 1e18))
+        throw BadInput{"the budget is no number of bytes from -10^18 to 10^18"};
     switch (options.goal) {
         case FlexShardGoal::neutral:
             return detail::plan_within(rows, scaling, memory, options, options.budget.value_or(0.0));
