@@ -257,6 +257,20 @@ TEST(flexshard, another_model_of_memory_is_planned_for_as_well) {
     EXPECT_EQ(sw::plan_flexshard(rows, scaling, plain, {.flex = false}).total().dp.rows, 0);
 }
 
+TEST(flexshard, keeps_to_a_budget_to_the_last_bit) {
+    const sw::RowMemory tenth{.name = "tenth", .bytes = [](sw::Strategy strategy, double, double) {
+                                  return strategy == sw::Strategy::row ? 0.0 : 0.1;
+                              }};
+    const sw::MergedRows rows = one_table(sw::RowDistribution{{{0.25, 10000}}}, 1);
+    for (int k = 1; k < 2000; ++k) {  // just too little for k rows, though some quotients round up to k
+        const double budget = std::nextafter(0.1 * k, 0.0);
+        const sw::FlexShardPlan plan =
+            sw::plan_flexshard(rows, paper_setting(), tenth, {.flex = false, .budget = budget});
+        ASSERT_EQ(plan.total().dp.rows, k - 1);
+        ASSERT_LE(plan.net_bytes, budget);
+    }
+}
+
 TEST(flexshard, refuses_what_has_no_answer) {
     const sw::MergedRows rows = one_table(sw::RowDistribution{{{0.25, 10}, {1e-9, 1000}}}, 1);
     const auto error = [&](const sw::FlexShardOptions& options, const sw::Scaling& scaling) {

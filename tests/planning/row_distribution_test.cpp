@@ -26,7 +26,7 @@ class File {
   public:
     explicit File(const std::string& text)
         : path_{(std::filesystem::temp_directory_path() /
-                 ("shardwise_rows_" + std::to_string(::getpid()) + "_" + std::to_string(count_++)))
+                 ("shardwise_rows_" + std::to_string(::getpid()) + "_" + std::to_string(count++)))
                     .string()} {
         std::ofstream{path_} << text;
     }
@@ -36,7 +36,7 @@ class File {
     [[nodiscard]] const std::string& path() const { return path_; }
 
   private:
-    static inline int count_ = 0;
+    static inline int count = 0;
     std::string path_;
 };
 
