@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "result.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
@@ -123,6 +125,26 @@ void print_tiers(const std::string& name, const sw::TableTiers& tiers, const sw:
     }
 }
 
+/// Reads a distribution. What takes longer than two seconds says on standard error how far it is.
+sw::RowDistribution read(const std::string& file) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    double shown = 0;
+    const auto progress = [&](std::int64_t lines, double share) {
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        if (seconds - shown < (shown == 0 || !terminal ? 2.0 : 0.2)) return;
+        shown = seconds;
+        fmt::print(stderr, "{}{}: {:.1f} million lines, {:.2g} million a second{}{}", terminal ? "\r" : "", file,
+                   1e-6 * static_cast<double>(lines), 1e-6 * static_cast<double>(lines) / seconds,
+                   share > 0 ? fmt::format(", {:.0f} s left ", seconds * (1 - share) / share) : "",
+                   terminal ? "" : "\n");
+    };
+    sw::RowDistribution distribution = sw::read_row_distribution(file, progress);
+    if (shown > 0 && terminal) fmt::print(stderr, "\n");
+    return distribution;
+}
+
 }  // namespace
 
 std::string bytes_text(double bytes) {
@@ -134,7 +156,7 @@ std::string bytes_text(double bytes) {
 Result plan(const Options& o) {
     std::vector<sw::RowTable> tables;
     for (const std::string& file : o.distributions)
-        tables.push_back({file, sw::read_row_distribution(file), o.dims[tables.size()]});
+        tables.push_back({file, read(file), o.dims[tables.size()]});
     for (const std::string& law : o.laws)
         tables.push_back({law, sw::row_law(law), o.dims[tables.size()]});
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},

@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -76,6 +77,18 @@ TEST(row_distribution, is_read_from_lines_in_any_order) {
     const sw::RowDistribution d = sw::read_row_distribution(file.path());
     const std::vector<sw::RowRun> expected{{2.0, 1}, {0.5, 2}, {0.125, 7}};
     EXPECT_TRUE(std::equal(d.runs().begin(), d.runs().end(), expected.begin(), expected.end()));
+}
+
+TEST(row_distribution, reading_says_how_far_it_is) {
+    std::string text;
+    for (int i = 0; i < 250'000; ++i)
+        text += "1 0.5\n";
+    const File file{text};
+    std::vector<std::pair<std::int64_t, double>> calls;
+    const auto d = sw::read_row_distribution(
+        file.path(), [&](std::int64_t lines, double share) { calls.emplace_back(lines, share); });
+    EXPECT_EQ(d.rows(), 250'000);
+    EXPECT_EQ(calls, (std::vector<std::pair<std::int64_t, double>>{{100'000, 0.4}, {200'000, 0.8}}));
 }
 
 TEST(row_distribution, errors_name_file_and_line) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,9 +48,11 @@ class RowDistribution {
 
 /// Reads a distribution from a text file of lines `rows p`, in any order: so many rows, each with p look-ups a sample.
 /// Words are parted by blanks or tabs; lines without a word are passed over.
-/// \throws BadInput that names file and line for a line that is none, and as RowDistribution
+/// \param progress  called now and then with the lines read so far, and the share of the file that they are (0 where
+/// its size is not known) \throws BadInput that names file and line for a line that is none, and as RowDistribution
 /// Cost: one pass over the file, and a sort unless its lines are sorted.
-[[nodiscard]] RowDistribution read_row_distribution(const std::string& path);
+[[nodiscard]] RowDistribution read_row_distribution(const std::string& path,
+                                                    const std::function<void(std::int64_t, double)>& progress = {});
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

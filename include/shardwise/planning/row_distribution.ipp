@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "shardwise/core/error.hpp"
@@ -64,12 +66,19 @@ SHARDWISE_INLINE RowDistribution::RowDistribution(std::vector<RowRun> runs) : ru
                                " look-ups a sample together: give a finite number above 0"})};
 }
 
-SHARDWISE_INLINE RowDistribution read_row_distribution(const std::string& path) {
+SHARDWISE_INLINE RowDistribution read_row_distribution(const std::string& path,
+                                                       const std::function<void(std::int64_t, double)>& progress) {
     std::ifstream file{path};
     if (!file) throw BadInput{concat({path, ": cannot be read"})};
+    std::error_code unknown;
+    const std::uintmax_t size = std::filesystem::file_size(path, unknown);
+    const double bytes = unknown || size == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(size);
+    double read = 0.0;
     std::vector<RowRun> runs;
     std::string text;
     for (std::int64_t number = 1; std::getline(file, text); ++number) {
+        read += static_cast<double>(text.size() + 1);
+        if (progress && number % 100'000 == 0) progress(number, read / bytes);
         const auto wrong = [&](const std::string& what) {
             return BadInput{concat({path, ", line ", number, ": ", what})};
         };
