@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "figures.hpp"
 #include "options.hpp"
@@ -21,25 +24,31 @@ namespace {
 
 using plan_rows::Options;
 
-/// Opens a file for writing before the work begins. \throws BadInput when it cannot be written
-std::optional<std::ofstream> writable(const std::string& path) {
-    if (path.empty()) return std::nullopt;
-    std::ofstream file{path};
-    if (!file) throw shardwise::BadInput{path + ": cannot be written"};
-    return file;
+/// Asks, before the work begins, whether a file can be written, and makes none. \throws BadInput when it cannot
+void check_writable(const std::string& path) {
+    if (path.empty()) return;
+    const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
+    std::error_code ignored;
+    const bool there = access(path.c_str(), F_OK) == 0;
+    if (access(there            ? path.c_str()
+               : folder.empty() ? "."
+                                : folder.c_str(),
+               W_OK) != 0 ||
+        std::filesystem::is_directory(path, ignored))
+        throw shardwise::BadInput{path + ": cannot be written"};
 }
 
-void write(std::optional<std::ofstream>& file, const std::string& path, const std::string& text) {
-    if (file && !(*file << text).flush()) throw shardwise::BadInput{path + ": cannot be written"};
+void write(const std::string& path, const std::string& text) {
+    if (!(std::ofstream{path} << text).flush()) throw shardwise::BadInput{path + ": cannot be written"};
 }
 
 int run(const Options& o) {
+    check_writable(o.json);
+    check_writable(o.svg);
     const plan_rows::Result result = plan_rows::plan(o);
-    std::optional<std::ofstream> json = writable(o.json);
-    std::optional<std::ofstream> svg = writable(o.svg);
     plan_rows::print(result, o);
-    if (json) write(json, o.json, plan_rows::to_json(result, o).dump(1) + "\n");
-    if (svg) write(svg, o.svg, plan_rows::figures(result, o));
+    if (!o.json.empty()) write(o.json, plan_rows::to_json(result, o).dump(1) + "\n");
+    if (!o.svg.empty()) write(o.svg, plan_rows::figures(result, o));
     return 0;
 }
 

@@ -256,11 +256,14 @@ def bad_usage():
         ([*good, "--budget", -1e12], "a budget of -1000000000000 bytes a rank: no plan takes as little; the least is -"),
         ([*good, "--json", "/no/such/folder/plan.json"], "/no/such/folder/plan.json: cannot be written"),
         ([*good, "--svg", "/no/such/folder/rows.svg"], "/no/such/folder/rows.svg: cannot be written"),
+        ([*good, "--json", "good", "--svg", "."], ".: cannot be written"),
         ([*good, "--profile", "x"], "plan_rows --help"),
     ]:
         error = run(*arguments, status=2, says=[text])
         assert error.startswith("plan_rows: ") and len(error.strip().splitlines()) == 1, error
     assert sorted(os.listdir()) == files, os.listdir()
+    with open("good", encoding="utf-8") as file:  # nothing is written before all is known to be writable
+        assert file.read() == "10 0.5\n"
 
 
 main({"help": help_, "accounting": accounting, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,

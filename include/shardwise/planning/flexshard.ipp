@@ -53,7 +53,7 @@ class TierWalk {
             (table.*tier).rows += fit;
             (table.*tier).lookups += lookups;
             table.row.rows -= fit;
-            table.row.lookups = table.row.rows == 0 ? 0.0 : table.row.lookups - lookups;
+            table.row.lookups = table.row.rows == 0 ? 0.0 : std::max(0.0, table.row.lookups - lookups);
             plan_.net_bytes += more * static_cast<double>(fit);
             if (fit != here) return;
         }
