@@ -158,8 +158,8 @@ std::int64_t last_drawn(const Result& r) {
 std::string replication(const Result& r, const Options& o) {
     const std::int64_t last = last_drawn(r);
     std::vector<std::int64_t> at;
-    for (std::int64_t i = 0; i <= 400; ++i)
-        at.push_back(static_cast<std::int64_t>(static_cast<double>(last) * static_cast<double>(i) / 400));
+    for (double i = 0; i <= 400; ++i)  // the first rows move it most
+        at.push_back(static_cast<std::int64_t>(static_cast<double>(last) * std::pow(i / 400, 3)));
     const std::vector<sw::CurvePoint> curve = sw::replication_curve(r.rows, o.scaling, r.memory, at);
     const bool seconds = r.points.d.net_seconds.has_value();
     const auto place = [&](const sw::CurvePoint& point) {
@@ -188,9 +188,14 @@ std::string replication(const Result& r, const Options& o) {
                 "memory against all rows in row, MB a rank"};
     if (y.low < 0 && y.high > 0) panel.level(0);
     panel.line(line, "#222222");
-    const std::int64_t step = std::max<std::int64_t>(1, r.rows.rows() / 1000);
+    double each = 0.1;  // percent of all rows from dot to dot, as in the paper, or more where there would be many
+    const auto percent_of_rows = [&](double percent) {
+        return std::max<std::int64_t>(1, std::llround(percent / 100 * static_cast<double>(r.rows.rows())));
+    };
+    while (last / percent_of_rows(each) > 20)
+        each *= 10;
     at.clear();
-    for (std::int64_t rows = step; rows <= last && at.size() < 100; rows += step)
+    for (std::int64_t rows = percent_of_rows(each); rows <= last; rows += percent_of_rows(each))
         at.push_back(rows);
     for (const sw::CurvePoint& point : sw::replication_curve(r.rows, o.scaling, r.memory, at))
         panel.dot(place(point).first, place(point).second, 2.5, "#222222");
@@ -209,7 +214,7 @@ std::string replication(const Result& r, const Options& o) {
     point("B", r.points.b);
     point("C", r.points.c);
     point("D", r.points.d);
-    panel.text(panel.left() + width, top + 16, "a dot each 0.1% of rows", "end", 11, "#666666");
+    panel.text(panel.left() + width, top + 16, fmt::format("a dot each {:.1f}% of rows", each), "end", 11, "#666666");
     return panel.svg();
 }
 
