@@ -1,0 +1,270 @@
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import json
+import os
+import time
+
+from programs import main, run
+
+# Laws that have the published rows of RM-1 and RM-3 (FlexShard, Table 5), by the cut between DP and Flex.
+RM1_FLEX = "slopes:30000000:100064:346144:1284608:0.00128173828125:0.643688:1.087021:1.081441:1.025404"
+RM3_FLEX = "slopes:10000000:36704:115296:355264:0.00128173828125:0.573397:0.849764:0.915061:0.890823"
+RM1_ROW = "slopes:30000000:100064:346144:1284608:0.00145721435546875:0.590928:1.302464:0.870457:1.116122"
+RM3_ROW = "slopes:10000000:36704:115296:355264:0.00145721435546875:0.512908:1.072303:0.698254:0.958448"
+RM1_TABLE5 = (346144, 52.5, 100064, 36.8, 1184544, 30.6)
+RM3_TABLE5 = (115296, 34.9, 36704, 22.7, 318560, 25.9)
+
+
+def plan(*arguments):
+    run(*arguments, "--json", "plan.json")
+    with open("plan.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def near(found, expected, relative):
+    assert abs(found - expected) <= relative * abs(expected), (found, expected)
+
+
+def hundredth(law):
+    """Means of p of a hundred neighbouring rows each, of a law `slopes:...`."""
+    rows, *n, p1, s0, s1, s2, s3 = (float(x) for x in law.split(":")[1:])
+    p2 = p1 * (n[1] / n[0]) ** -s1
+    p3 = p2 * (n[2] / n[1]) ** -s2
+
+    def p(i):
+        if i <= n[0]:
+            return min(1, p1 * (i / n[0]) ** -s0)
+        if i <= n[1]:
+            return p1 * (i / n[0]) ** -s1
+        return p2 * (i / n[1]) ** -s2 if i <= n[2] else p3 * (i / n[2]) ** -s3
+
+    def tail(x):  # the integral of the last piece
+        return p3 * n[2] ** s3 * x ** (1 - s3) / (1 - s3)
+
+    for first in range(1, int(rows), 100):
+        exact = first <= n[2]
+        yield (sum(map(p, range(first, first + 100))) if exact else tail(first + 99.5) - tail(first - 0.5)) / 100
+
+
+def write_runs(path, runs):
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{rows} {p!r}\n" for rows, p in runs)
+
+
+def write_hundredth(path, law):
+    """In an order that is none."""
+    runs = [(1, p) for p in hundredth(law)]
+    write_runs(path, runs[1::2] + runs[::2][::-1])
+
+
+def help_():
+    text = run("--help")
+    for part in ("--distribution", "--law", "--dim", "--hosts", "--ranks", "--batch", "--tiers", "--cut", "--chunk", "--multiplier", "--goal",
+                 "--budget", "--a2a-global", "--a2a-intra", "--ar-global", "--ar-cross", "--svg", "--json", "Exit status"):
+        assert part in text, part
+
+
+def accounting():
+    """Costs, ratios and neutral points, to 1e-12, with no two parameters alike."""
+    rows, p, dim, hosts, ranks, batch, x = 1000, 0.375, 48, 3, 15, 256, 7
+    a2a, intra, ar, cross = 20e9, 70e9, 50e9, 190e9
+    write_runs("runs", [(rows, p)])
+    found = plan("--distribution", "runs", "--dim", dim, "--hosts", hosts, "--ranks", ranks, "--batch", batch, "--multiplier", x,
+                 "--a2a-global", 20, "--a2a-intra", 70, "--ar-global", 50, "--ar-cross", 190)
+    row, vectors, host = dim * 4, batch * rows * p * dim * 4, ranks // hosts
+    static = {"row": rows / ranks * row, "col": rows / ranks * row, "dp": x * rows * row, "flex": x * rows / host * row}
+    dynamic = {"row": 2 * vectors, "col": 2 * vectors, "dp": vectors, "flex": 2 * vectors}
+    ids = {"row": batch * rows * p, "col": ranks * batch * rows * p, "dp": 0, "flex": batch * rows * p}
+    there = {"row": vectors / a2a, "col": vectors / a2a, "dp": 0, "flex": vectors / intra}
+    back = {"row": 0, "col": 0, "dp": rows * row / ar, "flex": rows * row / cross}
+    assert list(found["cost"]) == ["row", "col", "dp", "flex"]
+    for name, cost in found["cost"].items():
+        for key, expected in (("static_bytes", static), ("dynamic_bytes", dynamic), ("ids", ids), ("dynamic_seconds", there),
+                              ("static_seconds", back)):
+            near(cost[key], expected[name], 1e-12)
+        near(cost["elements_accessed"], batch * rows * p * dim, 1e-12)
+    neutral = found["neutral"]
+    near(neutral["memory_dp_row"], (x - 1 / ranks) / batch, 1e-12)
+    near(neutral["memory_dp_flex"], (x - x / host) / batch, 1e-12)
+    assert neutral["memory_flex_row"] is None
+    near(neutral["communication_dp_row"], a2a / (2 * batch * ar), 1e-12)
+    near(neutral["communication_flex_row"], 1 / cross / (2 * batch * (1 / a2a - 1 / intra)), 1e-12)
+    near(neutral["communication_dp_flex"], (1 / ar - 1 / cross) / (2 * batch / intra), 1e-12)
+    for ratio in found["dp_over_row"]:
+        near(ratio["memory"], (x + batch * ratio["alpha"]) / (1 / ranks + 2 * batch * ratio["alpha"]), 1e-12)
+        near(ratio["communication"], a2a / ar / (2 * batch * ratio["alpha"]), 1e-12)
+    # Without bandwidths there is no time, and with the paper's setting its Figure 3.
+    found = plan("--distribution", "runs")
+    assert found["neutral"]["communication_dp_row"] is None and found["cost"]["row"]["dynamic_seconds"] is None, found
+    assert found["speedup"] == {"cross_hidden": None, "cross_exposed": None} and found["points"]["C"] is None, found
+    near(found["neutral"]["memory_dp_row"], 1.457214e-3, 1e-6)
+    near(found["neutral"]["memory_dp_flex"], 1.281738e-3, 1e-6)
+    figure3 = {round(ratio["alpha"], 9): ratio["memory"] for ratio in found["dp_over_row"]}
+    near(figure3[1e-5], 53.3795, 1e-6)
+    near(figure3[1e-4], 7.5367, 1e-5)
+    near(figure3[1], 0.5007, 1e-4)
+
+
+def algebra():
+    """Table 5 of four models, from nothing but rows and coverage of DP."""
+    for two, coverage, dp, dp_coverage, flex in ((346144, 0.525, 100064, 0.368, 1183921), (507072, 0.770, 128736, 0.639, 2425433),
+                                                 (115296, 0.349, 36704, 0.227, 317956), (184864, 0.570, 55040, 0.390, 593312)):
+        lookups = 5.96875 * two / (4096 * coverage)
+        write_runs("runs", [(9000000, (1 - dp_coverage) * lookups / 9000000), (dp, dp_coverage * lookups / dp)])
+        tiers = plan("--distribution", "runs", "--chunk", 1)["tiers"]
+        assert tiers["dp"]["rows"] == dp and abs(tiers["flex"]["rows"] - flex) <= 1, tiers
+        near(tiers["dp"]["coverage"], 100 * dp_coverage, 1e-9)
+
+
+def full_size():
+    """Table 5 from distributions of 30 M and 10 M rows, each plan in under 20 seconds."""
+    for law, cut, published in ((RM1_FLEX, "flex", RM1_TABLE5), (RM3_FLEX, "flex", RM3_TABLE5), (RM1_ROW, "row", RM1_TABLE5),
+                                (RM3_ROW, "row", RM3_TABLE5)):
+        two, two_coverage, dp, dp_coverage, flex, flex_coverage = published
+        begin = time.monotonic()
+        found = plan("--law", law, "--tiers", "dp,row")
+        assert set(found["tiers"]) == {"dp", "row"}, found["tiers"]
+        for tiers, tier, rows, coverage in ((found["tiers"], "dp", two, two_coverage),
+                                            *((plan("--law", law, "--cut", cut)["tiers"], *t)
+                                              for t in (("dp", dp, dp_coverage), ("flex", flex, flex_coverage)))):
+            near(tiers[tier]["rows"], rows, 0.0015)
+            assert abs(tiers[tier]["coverage"] - coverage) <= 0.1 and tiers[tier]["rows"] % 32 == 0, (tier, tiers)
+        assert time.monotonic() - begin < 20 * 3
+
+
+def one_in_a_hundred():
+    """A hundredth of the rows has a hundredth of the counts; points, a budget, two tables of two dimensions."""
+    write_hundredth("rm1", RM1_FLEX)
+    write_hundredth("rm3", RM3_FLEX)
+
+    def counts(*arguments):
+        found = plan("--chunk", 1, *arguments)
+        return [[table["tiers"][tier]["rows"] for tier in ("dp", "flex") if tier in table["tiers"]] for table in found["tables"]]
+
+    assert counts("--distribution", "rm1", "--tiers", "dp,row") == [[3462]]
+    assert counts("--distribution", "rm3", "--tiers", "dp,row") == [[1153]]
+    assert counts("--distribution", "rm1", "--cut", "flex") == [[1001, 11843]]
+    assert counts("--distribution", "rm3", "--cut", "flex") == [[367, 3182]]
+    assert counts("--distribution", "rm1", "--cut", "row") == counts("--distribution", "rm1") == [[820, 11939]]
+    both = ["--distribution", "rm1", "rm3", "--dim", "64,256"]
+    assert counts(*both, "--tiers", "dp,row") == [[2776], [1338]]
+    assert counts(*both, "--cut", "flex") == [[1001, 7044], [367, 4382]]
+
+    found = plan("--distribution", "rm1", "--chunk", 1, "--a2a-global", 25, "--ar-global", 75)
+    for name, rows, coverage in (("A", 820, 34.2), ("B", 3462, 52.5), ("C", 25001, 74.5), ("D", 300000, 100)):
+        point = found["points"][name]
+        assert point["rows"] == rows and abs(point["coverage"] - coverage) <= 0.05, (name, point)
+    assert found["points"]["B"]["net_bytes"] <= 0 < found["points"]["D"]["net_bytes"] and found["net_bytes"] <= 0
+    # the goals are the points
+    for goal, name, bandwidths in (("memory", "A", []), ("neutral", "B", []), ("communication", "C", ["--a2a-global", 25, "--ar-global", 75])):
+        planned = plan("--distribution", "rm1", "--chunk", 1, "--tiers", "dp,row", "--goal", goal, *bandwidths)
+        assert planned["tiers"]["dp"]["rows"] == found["points"][name]["rows"], (goal, planned["tiers"])
+        near(planned["net_bytes"], found["points"][name]["net_bytes"], 1e-9)
+    half = found["cost"]["row"]["static_bytes"] / 2
+    for goal in ("neutral", "communication"):
+        tiers = plan("--distribution", "rm1", "--chunk", 1, "--tiers", "dp,row", "--goal", goal, "--budget", half)["tiers"]
+        assert tiers["dp"]["rows"] == 4442 and abs(tiers["dp"]["coverage"] - 55.5) <= 0.05, tiers
+    # under point A's: the sentence says the least, which there is a plan for
+    error = run("--distribution", "rm1", "--chunk", 1, "--budget", -1e8, status=2, says=["the least is -", "with 820 DP rows"])
+    least = error.split("the least is ")[1].split(",")[0]
+    near(int(least), found["points"]["A"]["net_bytes"], 1e-6)
+    assert plan("--distribution", "rm1", "--chunk", 1, "--budget", least)["tiers"]["dp"]["rows"] == 820
+
+
+def speedup():
+    """Table 6's times of RM-2 as bandwidths: nearly six times as fast, and 3.9 with the all-reduce across hosts not hidden."""
+    lookups, dp, flex = 959.6, 128736, 2397216
+    write_runs("runs", [(dp, 0.639 * lookups / dp), (flex, 0.217 * lookups / flex), (27474048, 0.144 * lookups / 27474048)])
+    volume = 2 * 4096 * lookups * 1024
+    found = plan("--distribution", "runs", "--chunk", 1, "--a2a-global", volume / 308e6, "--ar-global", dp * 1024 / 3e6,
+                 "--a2a-intra", volume * 0.217 / 21e6, "--ar-cross", flex * 1024 / 27e6)
+    assert found["tiers"]["dp"]["rows"] == dp and found["tiers"]["flex"]["rows"] == flex, found["tiers"]
+    near(found["seconds"]["row_only"], 308e-3, 1e-9)
+    near(found["seconds"]["all_to_all_global"], 0.144 * 308e-3, 1e-6)
+    near(found["seconds"]["all_reduce_cross"], 27e-3, 1e-9)
+    near(found["speedup"]["cross_hidden"], 308 / (0.144 * 308 + 3), 1e-6)
+    near(found["speedup"]["cross_exposed"], 308 / (0.144 * 308 + 3 + 27), 1e-6)
+
+
+def tables():
+    """Several tables, of files and laws; what is printed, and the picture."""
+    write_runs("runs", [(50, 0.01), (1000, 1e-5), (10, 0.5)])
+    arguments = ["--distribution", "runs", "--law", "zipf:5000:1:3", "--law", "exponential:100:20:1", "--dim", "16,8,4", "--chunk", 2,
+                 "--a2a-global", 25, "--ar-global", 75]
+    text = run(*arguments, "--svg", "rows.svg", "--json", "plan.json")
+    with open("plan.json", encoding="utf-8") as file:
+        found = json.load(file)
+    assert [table["name"] for table in found["tables"]] == ["runs", "zipf:5000:1:3", "exponential:100:20:1"]
+    assert [table["dim"] for table in found["tables"]] == [16, 8, 4]
+    for tier, of in found["tiers"].items():
+        assert of["rows"] == sum(table["tiers"][tier]["rows"] for table in found["tables"])
+        assert f"  {tier} " in text and str(of["rows"]) in text, text
+    assert found["rows"] == 6160 == sum(of["rows"] for of in found["tiers"].values())
+    for of in (found, *found["tables"]):
+        near(sum(tier["coverage"] for tier in of["tiers"].values()), 100, 1e-9)
+    near(sum(tier["volume"] for tier in found["tiers"].values()), 100, 1e-9)
+    near(found["lookups_per_sample"], 5.51 + 3 + 1, 1e-9)
+    with open("rows.svg", encoding="utf-8") as file:
+        svg = file.read()
+    assert svg.startswith("<svg") and svg.endswith("</svg>\n") and "nan" not in svg and "inf" not in svg
+    assert all(f">{name}: " in svg for name in "ABCD") and svg.count("<polyline") == 3
+    # one dimension for all, and tables without any row that pays
+    assert [t["dim"] for t in plan("--law", "zipf:50:1:1", "--law", "zipf:60:1:1", "--dim", 7)["tables"]] == [7, 7]
+    text = run("--law", "zipf:5000:0:1", "--svg", "flat.svg", "--json", "flat.json")
+    with open("flat.json", encoding="utf-8") as file:
+        points = json.load(file)["points"]
+    assert points["A"] is None and points["B"] is None and points["C"] is None and points["D"]["rows"] == 5000, points
+    assert text.count("does not exist: no row saves memory") == 2, text
+
+
+def bad_usage():
+    write_runs("good", [(10, 0.5)])
+    for name, text in (("negative", "3 0.5\n1 -0.25\n"), ("nan", "1 nan\n"), ("words", "3 0.5 7\n"), ("rows", "2.5 0.1\n"), ("none", ""),
+                       ("zero", "5 0\n")):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    files = sorted(os.listdir())
+    good = ["--distribution", "good"]
+    for arguments, text in [
+        ([], "no table to plan for: give --distribution FILE or --law LAW"),
+        (["--distribution", "nowhere"], "nowhere: cannot be read"),
+        (["--distribution", "negative"], "negative, line 2: p is -0.25"),
+        (["--distribution", "nan"], "nan, line 1: p is nan"),
+        (["--distribution", "words"], "words, line 1: give two numbers"),
+        (["--distribution", "rows"], "rows, line 1: '2.5' rows: give a whole number of at least 1"),
+        (["--distribution", "none"], "none: has no line of rows and p"),
+        (["--distribution", "zero"], "its 5 rows have 0 look-ups a sample"),
+        (["--law", "zipf:10"], "law 'zipf:10': it has 1 numbers, and takes 3"),
+        (["--law", "normal:10"], "law 'normal:10': there is none of this name"),
+        ([*good, "--dim", "8,16"], "--dim 8,16: 2 numbers for 1 tables"),
+        ([*good, "--dim", "0"], "--dim 0: give at least 1"),
+        ([*good, "--hosts", 3], "3 hosts do not divide 32 ranks"),
+        ([*good, "--batch", 0], "--batch 0: give at least 1"),
+        ([*good, "--chunk", 0], "--chunk 0: give at least 1"),
+        ([*good, "--multiplier", 0.5], "--multiplier 0.5: give at least 1"),
+        ([*good, "--tiers", "row"], "--tiers 'row': give dp,flex,row or dp,row"),
+        ([*good, "--cut", "dp"], "--cut 'dp': give row or flex"),
+        ([*good, "--goal", "speed"], "--goal 'speed': give neutral or memory or communication"),
+        ([*good, "--goal", "communication"], "give a budget, or the bandwidths"),
+        ([*good, "--a2a-global", 0], "--a2a-global 0: give a number of GB/s above 0"),
+        ([*good, "--cut", "row", "--tiers", "dp,row"], "--cut has no effect with --tiers dp,row"),
+        ([*good, "--cut", "row", "--goal", "memory"], "--cut has no effect with --goal memory"),
+        ([*good, "--budget", 5, "--goal", "memory"], "--budget has no effect with --goal memory"),
+        ([*good, "--cut", "flex", "--goal", "communication"], "--cut has no effect with --goal communication unless"),
+        ([*good, "--budget", "nan"], "--budget nan: give a number of bytes"),
+        ([*good, "--budget", -1e12], "a budget of -1000000000000 bytes a rank: no plan takes as little; the least is -"),
+        ([*good, "--json", "/no/such/folder/plan.json"], "/no/such/folder/plan.json: cannot be written"),
+        ([*good, "--svg", "/no/such/folder/rows.svg"], "/no/such/folder/rows.svg: cannot be written"),
+        ([*good, "--json", "good", "--svg", "."], ".: cannot be written"),
+        ([*good, "--profile", "x"], "plan_rows --help"),
+    ]:
+        error = run(*arguments, status=2, says=[text])
+        assert error.startswith("plan_rows: ") and len(error.strip().splitlines()) == 1, error
+    assert sorted(os.listdir()) == files, os.listdir()
+    with open("good", encoding="utf-8") as file:  # nothing is written before all is known to be writable
+        assert file.read() == "10 0.5\n"
+
+
+main({"help": help_, "accounting": accounting, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
+      "speedup": speedup, "tables": tables, "bad_usage": bad_usage})
