@@ -33,6 +33,9 @@ struct Policies {
     friend bool operator==(const Policies&, const Policies&) = default;
 };
 
+/// Policies::pooling of a layer whose features are all sequences.
+inline constexpr const char* sequences_pooling = "none";
+
 /// The shardings that --sharding auto chooses from.
 inline constexpr const char* automatic[] = {"row", "col"};
 

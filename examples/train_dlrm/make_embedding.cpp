@@ -29,7 +29,8 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     return names;
 }
 
-/// The names that this program takes on an axis: none for sequences, which its model cannot use.
+/// The names that users may give on an axis: pooling is none where a model wants sequences, which nobody asks for by
+/// name.
 std::vector<std::string> choices(const std::string& axis) {
     if (axis == "tower") return {"pass", "dot", "cross"};
     std::vector<std::string> names = sw::KnownPolicies{}.names(axis);
@@ -63,7 +64,7 @@ void check_policies(const Policies& p) {
     check_name("sharding", p.sharding);
     check_name("collective", p.collective);
     check_name("optimizer", p.optimizer);
-    check_name("pooling", p.pooling);
+    if (p.pooling != sequences_pooling) check_name("pooling", p.pooling);
     check_name("order", p.order);
     check_name("wire", p.wire);
     check_name("tower", p.tower);
