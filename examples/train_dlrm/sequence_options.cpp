@@ -19,7 +19,6 @@ void set_sequence_defaults(Options& o) {
     o.policies.pooling = sequences_pooling;
     o.policies.optimizer = "adam";
     o.dim = 32;
-    o.top = {64, 1};
     o.batch = 128;
     o.learning_rate.base = 0.002F;
 }
