@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dense_part.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "shardwise/dense/dcn.hpp"
@@ -80,13 +81,15 @@ std::unique_ptr<DensePart> click_part(const Options& o, const sw::LayerBase& emb
 template <class Pooling>
 std::unique_ptr<DensePart> sequence_part(const Options& o, sw::MemoryAccount& memory,
                                          const typename Pooling::Config& pooling) {
-    return std::make_unique<SequencePart<Pooling>>(sw::SequenceModelConfig<Pooling>{.dimension = o.dim,
-                                                                                    .longest = o.sequences->history,
-                                                                                    .top = o.top,
-                                                                                    .seed = o.seed,
-                                                                                    .precision = precision_of(o),
-                                                                                    .pooling = pooling},
-                                                   1 + o.sequences->negatives, memory);
+    return std::make_unique<SequencePart<Pooling>>(
+        sw::SequenceModelConfig<Pooling>{.dimension = o.dim,
+                                         .longest = o.sequences->history,
+                                         .top = o.top,
+                                         .scale = std::sqrt(static_cast<float>(o.dim)),
+                                         .seed = o.seed,
+                                         .precision = precision_of(o),
+                                         .pooling = pooling},
+        1 + o.sequences->negatives, memory);
 }
 
 }  // namespace

@@ -26,15 +26,13 @@ struct Policies {
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
+    bool sequences = false;  ///< nothing is pooled, whatever `pooling` says
     std::string order = "wide_tree";
     std::string wire = "fp32";
     std::string tower = "pass";
 
     friend bool operator==(const Policies&, const Policies&) = default;
 };
-
-/// Policies::pooling of a layer whose features are all sequences.
-inline constexpr const char* sequences_pooling = "none";
 
 /// The shardings that --sharding auto chooses from.
 inline constexpr const char* automatic[] = {"row", "col"};

@@ -16,7 +16,7 @@ namespace train_dlrm {
 
 void set_sequence_defaults(Options& o) {
     o.sequences.emplace();
-    o.policies.pooling = sequences_pooling;
+    o.policies.sequences = true;
     o.policies.optimizer = "adam";
     o.dim = 32;
     o.batch = 128;

@@ -33,6 +33,14 @@ typename Pooling::Config pooling_config(std::int64_t heads, bool causal) {
         return {};
 }
 
+std::vector<Rows> scaled(std::vector<Rows> samples, double scale) {
+    for (Rows& rows : samples)
+        for (auto& row : rows)
+            for (double& x : row)
+                x *= scale;
+    return samples;
+}
+
 /// Logits and all gradients on random lists, empty ones among them.
 template <class Pooling>
 void check_model() {
@@ -49,6 +57,7 @@ void check_model() {
     SequenceModel<Pooling> model{{.dimension = 4,
                                   .longest = 4,
                                   .top = {3, 1},
+                                  .scale = 1.5F,
                                   .precision = precision,
                                   .pooling = pooling_config<Pooling>(2, causal)},
                                  memory};
@@ -61,8 +70,8 @@ void check_model() {
 
     NamedParameters p{model.parameters()};
     const auto naive = [&] {
-        const auto h = history.samples();
-        const auto c = candidates.samples();
+        const auto h = scaled(history.samples(), 1.5);
+        const auto c = scaled(candidates.samples(), 1.5);
         std::vector<double> all;
         for (std::size_t s = 0; s < samples; ++s) {
             const auto of_sample = naive_logits(Pooling::name, h[s], c[s], p, 2, 2, causal, 4, 2);
@@ -154,6 +163,7 @@ TEST(sequence_model, refuses_what_does_not_fit) {
     EXPECT_THROW((Model{{.dimension = 4, .longest = 4, .top = {2}}, memory}), sw::BadInput);
     EXPECT_THROW((Model{{.dimension = 4, .longest = 4, .top = {}}, memory}), sw::BadInput);
     EXPECT_THROW((Model{{.dimension = 4, .longest = 4, .top = {1}, .pooling = {.heads = 3}}, memory}), sw::BadInput);
+    EXPECT_THROW((Model{{.dimension = 4, .longest = 4, .top = {1}, .scale = 0}, memory}), sw::BadInput);
     EXPECT_THROW((SequenceModel<sw::TransformerPooling>{
                      {.dimension = 4, .longest = 4, .top = {1}, .pooling = {.blocks = 0}}, memory}),
                  sw::BadInput);

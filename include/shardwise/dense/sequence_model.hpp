@@ -34,6 +34,7 @@ struct SequenceModelConfig {
     std::int64_t dimension = 0;                         ///< D, elements of an item's vector
     std::int64_t longest = 0;                           ///< items of the longest history
     std::vector<std::int64_t> top;                      ///< outputs of each layer of the MLP; the last is 1
+    float scale = 1.0F;                                 ///< of all vectors; sqrt(D) where tables start small
     std::uint64_t seed = 0;                             ///< of the initial values
     DensePrecision precision = DensePrecision::single;  ///< of sums of products, and of gradients
     typename Pooling::Config pooling = {};
@@ -47,6 +48,9 @@ struct SequenceModelConfig {
         at_least_one("the length of the longest history", longest);
         for (const std::int64_t width : top)
             at_least_one("a width of the top MLP", width);
+        if (!(scale > 0) || !std::isfinite(scale))
+            throw BadInput{
+                concat({"sequence model: a scale of ", static_cast<double>(scale), ": give a finite number above 0"})};
         if (top.empty() || top.back() != 1)
             throw BadInput{concat({"sequence model: the top MLP ends in ",
                                    (top.empty() ? std::string{"nothing"} : "width " + std::to_string(top.back())),
@@ -56,6 +60,9 @@ struct SequenceModelConfig {
 
 /// The dense part of a sequence DLRM, on one rank: for each candidate of a sample a logit from
 /// [pooled history, candidate, their products element by element], through an MLP with ReLUs between its layers.
+///
+/// Vectors are multiplied by `scale` first: those of an embedding layer start within 1 / sqrt(rows), and learn sooner
+/// times sqrt(D) (as Vaswani et al., 2017, section 3.4, have it).
 ///
 /// A sample is a history, possibly empty, and one candidate or several, such as the item that came next and some that
 /// did not; all are rows of one table, looked up as sequences (Pooling<None>). A step is
@@ -86,6 +93,8 @@ class SequenceModel {
           meeting_{memory.work()},
           meeting_gradient_{memory.work()},
           pooled_{memory.work()},
+          history_rows_{memory.work()},
+          candidate_rows_{memory.work()},
           history_gradient_{memory.work()},
           candidate_gradient_{memory.work()} {
         parameters_.allocate(config_.precision);
@@ -107,8 +116,8 @@ class SequenceModel {
         return candidates * products + Pooling::flops(shape(config), config.pooling, items, candidates);
     }
 
-    /// \param history     (items, D), at most `longest` a sample; stays as it is until backward
-    /// \param candidates  (candidates, D), of as many samples; stays as it is until backward
+    /// \param history     (items, D), at most `longest` a sample; its lengths stay as they are until backward
+    /// \param candidates  (candidates, D), of as many samples; its lengths stay as they are until backward
     /// \returns the logits, (candidates), valid until the next forward
     /// \throws BadInput when the shapes do not fit: columns, lengths, a history that is too long
     std::span<const float> forward(const JaggedRows& history, const JaggedRows& candidates) {
@@ -120,21 +129,21 @@ class SequenceModel {
         if (history.longest() > config_.longest)
             throw BadInput{concat({"sequence model: a history of ", history.longest(),
                                    " items: it is made for at most ", config_.longest, ", the most recent ones"})};
-        history_ = history;
-        candidates_ = candidates;
+        history_ = {scaled(history.rows, history_rows_), history.lengths};
+        candidates_ = {scaled(candidates.rows, candidate_rows_), candidates.lengths};
         forwarded_ = true;
         const std::int64_t rows = candidates.rows.rows();
         const std::int64_t d = config_.dimension;
         const MatrixView<float> meeting = matrix(meeting_, rows, 3 * d);
         if constexpr (Pooling::per_candidate) {
-            pooling_.forward(history, candidates, meeting.columns_from(0, d));
+            pooling_.forward(history_, candidates_, meeting.columns_from(0, d));
         } else {
             const MatrixView<float> pooled = matrix(pooled_, history.samples(), d);
-            pooling_.forward(history, candidates, pooled);
-            repeat_by_lists(pooled, candidates, meeting.columns_from(0, d));
+            pooling_.forward(history_, candidates_, pooled);
+            repeat_by_lists(pooled, candidates_, meeting.columns_from(0, d));
         }
         for (std::int64_t i = 0; i < rows; ++i) {
-            const float* candidate = candidates.rows.row(i);
+            const float* candidate = candidates_.rows.row(i);
             float* __restrict to = meeting.row(i);
             for (std::int64_t j = 0; j < d; ++j) {
                 to[d + j] = candidate[j];
@@ -178,6 +187,8 @@ class SequenceModel {
             repeat_by_lists_backward(of_pooled, candidates_, of_samples);
             pooling_.backward(history_, candidates_, of_samples, of_history, of_candidates);
         }
+        scale(of_history);
+        scale(of_candidates);
         gradients_[0] = of_history;
         gradients_[1] = of_candidates;
         return gradients_;
@@ -202,6 +213,17 @@ class SequenceModel {
                                    config_.dimension})};
         x.validate(std::string{"sequence model: "} + what);
     }
+    void scale(MatrixView<float> x) const {
+        for (std::int64_t i = 0; i < x.rows() * x.columns(); ++i)
+            x.data()[i] *= config_.scale;
+    }
+    [[nodiscard]] MatrixView<const float> scaled(MatrixView<const float> x, Buffer<float>& buffer) const {
+        const MatrixView<float> copy = matrix(buffer, x.rows(), x.columns());
+        for (std::int64_t i = 0; i < x.rows(); ++i)
+            for (std::int64_t j = 0; j < x.columns(); ++j)
+                copy(i, j) = config_.scale * x(i, j);
+        return copy;
+    }
     static MatrixView<float> matrix(Buffer<float>& buffer, std::int64_t rows, std::int64_t columns) {
         return {buffer.resize(static_cast<std::size_t>(rows * columns)).data(), rows, columns};
     }
@@ -216,6 +238,8 @@ class SequenceModel {
     Buffer<float> meeting_;           // (candidates, pooled history, candidate and their products)
     Buffer<float> meeting_gradient_;  // the same
     Buffer<float> pooled_;            // (samples, D), where the pooling knows no candidates; then its gradient
+    Buffer<float> history_rows_;      // (items, D), scaled
+    Buffer<float> candidate_rows_;    // (candidates, D), scaled
     Buffer<float> history_gradient_;
     Buffer<float> candidate_gradient_;
     std::array<MatrixView<const float>, 2> gradients_;
