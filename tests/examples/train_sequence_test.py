@@ -51,7 +51,7 @@ def bad_usage():
             (["--length", 1], "--length 1: give at least 2"),
             (["--rows", 0], "--rows 0: give at least 1"),
             (["--zipf", 0], "a Zipf exponent of 0"),
-            (["--batch", 2**30, "--history", 50], "--history 50 with --batch 1073741824: a rank's batch has at most"),
+            (["--batch", 80000000, "--history", 50], "--history 50 with --batch 80000000: a rank's batch has at most"),
             (["--sharding", "mixed"], "--sharding mixed has no effect on one table"),
             (["--sharding", "rows"], "--sharding 'rows': there is no such policy"),
             (["--collective", "two_stage"], "with sequences: "),
@@ -60,7 +60,7 @@ def bad_usage():
             (["--data", "/nonexistent"], "/nonexistent"),
             (["--data", "bad.txt"], "bad.txt, line 2, column 2 (item): 'x', expected a whole number"),
             (["--data", "empty.txt"], "empty.txt: no history"),
-            (["--data", "one.txt"], "user 1 has all 1 items"),
+            (["--data", "one.txt"], "no user has two items: the last one is held out"),
             (["--data", "all.txt"], "user 1 has all 2 items: none is left that did not come next"),
             (["--data", "bad.txt", "--users", 5], "--users has no effect with --data: it is for generated histories"),
             (["--data", "bad.txt", "--zipf", 1], "--zipf has no effect with --data"),
@@ -157,9 +157,12 @@ def checkpoint():
     assert rest["losses"] == whole["losses"][30:]
     with open("whole", "rb") as a, open("rest", "rb") as b:
         assert a.read() == b.read()
-    tested = report(*common, "--load", "whole", "--steps", 0, "--ranks", 3)
+    run(*common, "--load", "whole", "--steps", 0, "--ranks", 3, "--json", "report.json")
+    with open("report.json", encoding="utf-8") as file:
+        tested = json.load(file)
     assert tested["auc"] == whole["epochs"][-1]["auc"]
-    run(*common, "--load", "whole", "--pooling", "mean", "--steps", 0, status=2, says=["whole"])
+    run(*common, "--steps", 1, "--save", "of_means", "--pooling", "mean")
+    run(*common, "--load", "of_means", "--steps", 0, status=2, says=["of_means", "history.positions.weight"])
     run(*common, "--steps", 3, "--trace", "trace.json", "--save", "with_trace")
     with open("trace.json", encoding="utf-8") as file:
         assert any("Lookup" in e["name"] for e in json.load(file)["traceEvents"] if e["ph"] == "X")
