@@ -194,6 +194,21 @@ TEST(NextItems, TrainingPassesDifferAndTestsDoNot) {
     }
 }
 
+TEST(NextItems, TheItemThatIsHeldOutIsNothingThatTrainingKnows) {
+    auto histories = std::make_shared<Histories>();
+    histories->users = {17, 4};
+    histories->items = {1, 2, 3, 1};
+    histories->offsets = {0, 3, 4};
+    histories->rows = 4;
+    auto source = ranks_of({.histories = histories}, 1, 8);  // to user 17 only item 3 did not come next
+    const auto samples = pass_of(source, 4);
+    ASSERT_EQ(samples.size(), 2U);
+    for (const Sample& sample : samples)
+        EXPECT_EQ((std::vector<std::int64_t>{sample.candidates.begin() + 1, sample.candidates.end()}),
+                  (std::vector<std::int64_t>{3, 3, 3, 3}));
+    EXPECT_THROW((NextItems{{.histories = histories, .part = Part::test}}), shardwise::BadInput);
+}
+
 TEST(NextItems, ReadAheadIsTheSame) {
     auto histories = std::make_shared<Histories>();
     histories->users = {1, 2};
