@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -98,8 +97,10 @@ class MultiHeadAttention {
     void forward(const JaggedRows& x, const JaggedRows& h, AttentionMask mask, MatrixView<float> y, Work& work) const {
         SHARDWISE_ASSERT(x.samples() == h.samples() && x.rows.columns() == config_.width);
         SHARDWISE_ASSERT(h.rows.columns() == config_.width && y.rows() == x.rows.rows());
-        const auto [q, answers] = matrices<2>(work.questions, x.rows.rows());
-        const auto [k, v] = matrices<2>(work.items, h.rows.rows());
+        const MatrixView<float> q = matrix(work.questions, 0, x.rows.rows());
+        const MatrixView<float> answers = matrix(work.questions, 1, x.rows.rows());
+        const MatrixView<float> k = matrix(work.items, 0, h.rows.rows());
+        const MatrixView<float> v = matrix(work.items, 1, h.rows.rows());
         query_.forward(x.rows, q, wide(work));
         key_.forward(h.rows, k, wide(work));
         value_.forward(h.rows, v, wide(work));
@@ -121,8 +122,10 @@ class MultiHeadAttention {
                   MatrixView<float> dx, MatrixView<float> dh) const {
         const std::int64_t questions = x.rows.rows();
         const std::int64_t items = h.rows.rows();
-        const auto [q, answers] = matrices<2>(work.questions, questions);
-        const auto [k, v] = matrices<2>(work.items, items);
+        const MatrixView<float> q = matrix(work.questions, 0, questions);
+        const MatrixView<float> answers = matrix(work.questions, 1, questions);
+        const MatrixView<float> k = matrix(work.items, 0, items);
+        const MatrixView<float> v = matrix(work.items, 1, items);
         float* place =
             work.gradients.resize(static_cast<std::size_t>((2 * questions + 3 * items) * config_.width)).data();
         const auto next = [&](std::int64_t rows) {
@@ -191,16 +194,10 @@ class MultiHeadAttention {
     [[nodiscard]] double scale() const {
         return 1.0 / std::sqrt(static_cast<double>(config_.width) / static_cast<double>(config_.heads));
     }
-    template <std::size_t Count>
-    std::array<MatrixView<float>, Count> matrices(Buffer<float>& buffer, std::int64_t rows) const {
+    // One of the two matrices that lie in `buffer`.
+    [[nodiscard]] MatrixView<float> matrix(Buffer<float>& buffer, std::int64_t which, std::int64_t rows) const {
         const std::int64_t each = rows * config_.width;
-        float* data = buffer.resize(Count * static_cast<std::size_t>(each)).data();
-        std::array<MatrixView<float>, Count> all;
-        for (auto& matrix : all) {
-            matrix = {data, rows, config_.width};
-            data += each;
-        }
-        return all;
+        return {buffer.resize(static_cast<std::size_t>(2 * each)).data() + which * each, rows, config_.width};
     }
     template <class Use>
     static void for_each_sample(const JaggedRows& x, const JaggedRows& h, Use use) {
