@@ -9,6 +9,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -27,7 +29,10 @@ using Part = NextItemOptions::Part;
 struct Sample {
     std::vector<std::int64_t> history;
     std::vector<std::int64_t> candidates;
-    auto operator<=>(const Sample&) const = default;
+    bool operator==(const Sample&) const = default;
+    bool operator<(const Sample& other) const {
+        return std::tie(history, candidates) < std::tie(other.history, other.candidates);
+    }
 };
 
 /// Of a batch, whose parts have to fit together.
@@ -233,7 +238,7 @@ TEST(NextItems, ReadAheadIsTheSame) {
 
 TEST(NextItems, RefusesWhatMakesNoSamples) {
     auto histories = std::make_shared<Histories>();
-    const auto says = [&](NextItemOptions options) -> std::string {
+    const auto says = [&](const NextItemOptions& options) -> std::string {
         try {
             const NextItems source{options};
         } catch (const shardwise::BadInput& error) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
@@ -39,7 +38,7 @@ struct JaggedRows {
     }
     /// One pass over the lengths. \param what  of whom, in the error, for example "history"
     /// \throws BadInput when a length is negative or the lengths do not add up to the rows
-    void validate(const std::string& what) const {
+    void validate(const char* what) const {
         std::int64_t total = lengths.empty() ? rows.rows() : 0;
         for (std::size_t i = 0; i < lengths.size(); ++i) {
             if (lengths[i] < 0)

@@ -121,8 +121,8 @@ class SequenceModel {
     /// \returns the logits, (candidates), valid until the next forward
     /// \throws BadInput when the shapes do not fit: columns, lengths, a history that is too long
     std::span<const float> forward(const JaggedRows& history, const JaggedRows& candidates) {
-        check(history, "history");
-        check(candidates, "candidates");
+        check(history, "sequence model: history");
+        check(candidates, "sequence model: candidates");
         if (history.samples() != candidates.samples())
             throw BadInput{concat({"sequence model: ", history.samples(), " histories and ", candidates.samples(),
                                    " lists of candidates: give one of each a sample"})};
@@ -209,9 +209,9 @@ class SequenceModel {
     }
     void check(const JaggedRows& x, const char* what) const {
         if (x.rows.columns() != config_.dimension)
-            throw BadInput{concat({"sequence model: ", what, " of ", x.rows.columns(), " columns, and it is made for ",
-                                   config_.dimension})};
-        x.validate(std::string{"sequence model: "} + what);
+            throw BadInput{
+                concat({what, " of ", x.rows.columns(), " columns, and it is made for ", config_.dimension})};
+        x.validate(what);
     }
     void scale(MatrixView<float> x) const {
         for (std::int64_t i = 0; i < x.rows() * x.columns(); ++i)

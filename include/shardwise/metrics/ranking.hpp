@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
@@ -38,7 +39,8 @@ struct RankingSums {
             for (const Score wrong : scores.subspan(first + 1, static_cast<std::size_t>(candidates) - 1)) {
                 ++pairs;
                 twice_won += right > wrong ? 2 : right == wrong ? 1 : 0;
-                if (right != right || wrong != wrong) ++not_numbers;
+                if constexpr (std::is_floating_point_v<Score>)
+                    not_numbers += std::isnan(right) || std::isnan(wrong) ? 1 : 0;
             }
         }
     }
