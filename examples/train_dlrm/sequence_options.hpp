@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 #include "options.hpp"
 
 /// \file
 /// The options that only train_sequence has.
-
-namespace CLI {
-class App;
-}
 
 namespace train_dlrm {
 

@@ -4,6 +4,8 @@
 /// \file
 /// The fragments of docs/sequences.md: compiled, not run.
 
+#include "shardwise/data/sequences.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -16,7 +18,6 @@
 #include "shardwise/data/history_generator.hpp"
 #include "shardwise/data/loader.hpp"
 #include "shardwise/data/next_items.hpp"
-#include "shardwise/data/sequences.hpp"
 #include "shardwise/dense/data_parallel.hpp"
 #include "shardwise/dense/loss.hpp"
 #include "shardwise/dense/optimizer.hpp"
