@@ -6,10 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "data.hpp"
 #include "embedding.hpp"
 #include "meter.hpp"
-#include "model.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/topology/cluster.hpp"
 
@@ -17,13 +15,7 @@ namespace train_dlrm {
 
 Options choose_sharding(const Options& options, sw::CommunicatorRef comm) {
     if (options.policies.sharding != "auto") return options;
-    const auto data = training_data(options, comm.rank(), comm.size());
-    Batches first{comm, *data, dense_features, categories};
-    sw::ClickBatch batch;
-    first.announce(batch);
-    static_cast<void>(first.global_samples());
-    if (first.failed()) first.fail();
-    const auto batches = gather_ids(batch, comm);
+    const auto batches = first_batch(options, comm);
     std::vector<sw::JaggedView<std::int64_t>> views;
     for (const auto& one : batches)
         views.push_back(one.view());

@@ -8,6 +8,7 @@
 
 #include "shardwise/data/criteo.hpp"
 #include "shardwise/data/generator.hpp"
+#include "shardwise/data/next_items.hpp"
 #include "shardwise/data/numpy_criteo.hpp"
 
 namespace train_dlrm {
@@ -48,14 +49,21 @@ std::unique_ptr<Loader> generated(const Options& o, std::int64_t first, std::int
     return std::make_unique<Loader>(Source{std::make_unique<sw::ClickGenerator>(std::move(g))});
 }
 
+std::unique_ptr<Loader> sequences(const Options& o, sw::NextItemOptions::Part part, const sw::Slice& slice) {
+    return std::make_unique<Loader>(
+        Source{std::make_unique<sw::NextItems>(next_items(*o.sequences, part, o.data_seed.value_or(o.seed), slice))});
+}
+
 }  // namespace
 
 std::unique_ptr<Loader> training_data(const Options& o, int rank, int ranks) {
     const sw::Slice slice{.batch = o.batch, .rank = rank, .ranks = ranks};
+    if (o.sequences) return sequences(o, sw::NextItemOptions::Part::train, slice);
     return o.data.empty() ? generated(o, 0, o.samples, slice) : files(o.data, o, slice);
 }
 
 std::unique_ptr<Loader> test_data(const Options& o, int rank, int ranks) {
+    if (o.sequences) return sequences(o, sw::NextItemOptions::Part::test, {.batch = 64, .rank = rank, .ranks = ranks});
     const sw::Slice slice{.batch = std::max<std::int64_t>(o.batch, 256), .rank = rank, .ranks = ranks};
     if (!o.test.empty()) {
         if (are_numpy(o.test) != are_numpy(o.data))
@@ -69,6 +77,8 @@ std::unique_ptr<Loader> test_data(const Options& o, int rank, int ranks) {
 }
 
 double estimate_samples(const Options& o) {
+    if (o.sequences)
+        return static_cast<double>(std::ssize(o.sequences->histories->items) - o.sequences->histories->size());
     if (o.data.empty()) return static_cast<double>(o.samples);
     if (are_numpy(o.data))
         return static_cast<double>(

@@ -26,6 +26,7 @@ struct Policies {
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
+    bool sequences = false;  ///< nothing is pooled, whatever `pooling` says
     std::string order = "wide_tree";
     std::string wire = "fp32";
     std::string tower = "pass";

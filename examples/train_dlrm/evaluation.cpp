@@ -7,14 +7,16 @@
 
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/metrics/auc.hpp"
+#include "shardwise/metrics/ranking.hpp"
 
 namespace train_dlrm {
 
 namespace {
 
-sw::BinarySums add_up(const sw::BinarySums& mine, sw::CommunicatorRef comm) {
-    sw::BinarySums sum;
-    for (const auto& theirs : sw::all_gather_v<sw::BinarySums>(comm, std::span{&mine, 1}))
+template <class Sums>
+Sums add_up(const Sums& mine, sw::CommunicatorRef comm) {
+    Sums sum;
+    for (const auto& theirs : sw::all_gather_v<Sums>(comm, std::span{&mine, 1}))
         sum += theirs.at(0);
     return sum;
 }
@@ -29,10 +31,11 @@ std::vector<T> concatenate(const std::vector<std::vector<T>>& parts) {
 
 }  // namespace
 
-Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch) {
+Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch, Ranks ranks) {
     std::vector<float> logits;
     std::vector<float> labels;
     sw::BinarySums sums;
+    sw::RankingSums ranking;
     sw::ClickBatch current;
     sw::ClickBatch upcoming;
     bool started = false;
@@ -52,15 +55,20 @@ Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool 
         fetch();
         const std::span<const float> predicted = model.forward(current);
         sums.add_logits(predicted, current.labels);
-        logits.insert(logits.end(), predicted.begin(), predicted.end());
-        labels.insert(labels.end(), current.labels.begin(), current.labels.end());
+        if (ranks == Ranks::samples) {
+            logits.insert(logits.end(), predicted.begin(), predicted.end());
+            labels.insert(labels.end(), current.labels.begin(), current.labels.end());
+        } else if (current.samples() != 0) {
+            ranking.add(predicted, std::ssize(predicted) / current.samples());
+        }
         model.finish();
     }
     const sw::BinarySums all = add_up(sums, comm);
     return {.samples = all.samples,
             .loss = all.log_loss(),
-            .auc = sw::auc(concatenate(sw::all_gather_v<float>(comm, logits)),
-                           concatenate(sw::all_gather_v<float>(comm, labels))),
+            .auc = ranks == Ranks::candidates ? add_up(ranking, comm).auc()
+                                              : sw::auc(concatenate(sw::all_gather_v<float>(comm, logits)),
+                                                        concatenate(sw::all_gather_v<float>(comm, labels))),
             .ne = all.normalized_entropy()};
 }
 

@@ -22,8 +22,12 @@ struct Quality {
     double ne = 0;  ///< normalized entropy
 };
 
+/// What an AUC compares: labels of all samples, or of the candidates of one sample, whose mean is then taken.
+enum class Ranks : std::uint8_t { samples, candidates };
+
 /// Predicts all test data. Collective. \returns the same on all ranks
-[[nodiscard]] Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch);
+[[nodiscard]] Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch,
+                               Ranks ranks = Ranks::samples);
 
 /// Metrics of the samples that a model predicts before it learns from them, in constant memory.
 class RunningQuality {

@@ -21,7 +21,7 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     if (p.sharding == "mixed") names.shardings = {"dp", "table", "row"};
     names.collective = p.collective;
     names.optimizer = p.optimizer;
-    names.pooling = p.pooling;
+    names.pooling = p.sequences ? "none" : p.pooling;
     names.order = p.order;
     names.forward_wire = p.sharding == "dp" ? "fp32" : p.wire;  // where all rows are replicated, gradients alone travel
     names.backward_wire = p.wire;
@@ -29,7 +29,7 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     return names;
 }
 
-/// The names that this program takes on an axis: none for sequences, which its model cannot use.
+/// The names that this program takes on an axis: none for sequences, which nobody asks for by name.
 std::vector<std::string> choices(const std::string& axis) {
     if (axis == "tower") return {"pass", "dot", "cross"};
     std::vector<std::string> names = sw::KnownPolicies{}.names(axis);
@@ -63,15 +63,18 @@ void check_policies(const Policies& p) {
     check_name("sharding", p.sharding);
     check_name("collective", p.collective);
     check_name("optimizer", p.optimizer);
-    check_name("pooling", p.pooling);
+    if (!p.sequences) check_name("pooling", p.pooling);
     check_name("order", p.order);
     check_name("wire", p.wire);
     check_name("tower", p.tower);
     const sw::AnyModule::Config any{};
     const std::string refused = sw::KnownPolicies{}.refusal(names_of(p, &any));
-    if (!refused.empty())
-        throw sw::BadInput{fmt::format("--sharding {} --collective {} --pooling {} --order {} --tower {}: {}",
-                                       p.sharding, p.collective, p.pooling, p.order, p.tower, refused)};
+    if (refused.empty()) return;
+    if (p.sequences)
+        throw sw::BadInput{fmt::format("--sharding {} --collective {} --order {} with sequences: {}", p.sharding,
+                                       p.collective, p.order, refused)};
+    throw sw::BadInput{fmt::format("--sharding {} --collective {} --pooling {} --order {} --tower {}: {}", p.sharding,
+                                   p.collective, p.pooling, p.order, p.tower, refused)};
 }
 
 std::string axis_help(const std::string& axis) {

@@ -24,6 +24,16 @@ std::vector<sw::JaggedBatch<std::int64_t>> gather_ids(const sw::ClickBatch& batc
     return all;
 }
 
+std::vector<sw::JaggedBatch<std::int64_t>> first_batch(const Options& options, sw::CommunicatorRef comm) {
+    const auto data = training_data(options, comm.rank(), comm.size());
+    Batches first{comm, *data, batch_shape(options).dense, batch_shape(options).features};
+    sw::ClickBatch batch;
+    first.announce(batch);
+    static_cast<void>(first.global_samples());
+    if (first.failed()) first.fail();
+    return gather_ids(batch, comm);
+}
+
 Meter::Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps, int flights)
     : counted_{&counted}, uncounted_{uncounted}, wanted_{steps}, tallies_(static_cast<std::size_t>(flights)) {}
 

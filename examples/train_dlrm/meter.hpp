@@ -24,6 +24,9 @@ using Counted = sw::CountingCommunicator<sw::CommunicatorRef>;
 [[nodiscard]] std::vector<sw::JaggedBatch<std::int64_t>> gather_ids(const sw::ClickBatch& batch,
                                                                     sw::CommunicatorRef comm);
 
+/// The same of the first batch of the training data, read once more. Collective. \throws BadInput on every rank
+[[nodiscard]] std::vector<sw::JaggedBatch<std::int64_t>> first_batch(const Options& options, sw::CommunicatorRef comm);
+
 /// What the embedding layer holds on this rank, in bytes.
 struct LayerMemory {
     std::int64_t fixed = 0;  ///< tables and moments

@@ -3,7 +3,6 @@
 #include "model.hpp"
 
 #include <string>
-#include <type_traits>
 
 #include "shardwise/checkpoint/dense_tensors.hpp"
 #include "shardwise/dense/loss.hpp"
@@ -15,10 +14,6 @@ namespace train_dlrm {
 
 namespace {
 
-sw::ParameterSet& parameters_of(std::variant<sw::DlrmDense, sw::DcnDense>& dense) {
-    return std::visit([](auto& model) -> sw::ParameterSet& { return model.parameters(); }, dense);
-}
-
 /// Dense weights learn as rows do. Row-wise moments make no sense for them: they learn by Adagrad then.
 sw::AnyDenseOptimizer optimizer_of(const sw::ParameterSet& parameters, const std::string& of_rows,
                                    sw::MemoryAccount& memory) {
@@ -26,24 +21,6 @@ sw::AnyDenseOptimizer optimizer_of(const sw::ParameterSet& parameters, const std
 }
 
 }  // namespace
-
-Model::Dense Model::make_dense(const Options& o, const sw::LayerBase& embedding, sw::MemoryAccount& memory) {
-    const int dim = interaction_dim(o);
-    const auto fill = [&](auto config) {
-        config.dense_features = dense_features;
-        config.dimension = dim;
-        config.features = embedding.width() / dim;
-        config.bottom = o.bottom;
-        config.top = o.top;
-        config.seed = o.seed;
-        config.precision = precision_of(o);
-        return config;
-    };
-    if (o.model == "dlrm") return Dense{std::in_place_type<sw::DlrmDense>, fill(sw::DlrmConfig{}), memory};
-    sw::DcnConfig config = fill(sw::DcnConfig{});
-    config.interaction = {.layers = o.cross_layers, .rank = o.cross_rank};
-    return Dense{std::in_place_type<sw::DcnDense>, config, memory};
-}
 
 Model::Model(const Options& o, sw::CommunicatorRef comm)
     : learning_rate_{o.learning_rate},
@@ -54,8 +31,9 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()},
                                 module_config(o))},
-      dense_{make_dense(o, *embedding_, *dense_memory_)},
-      training_{parameters_of(dense_), optimizer_of(parameters_of(dense_), o.policies.optimizer, *dense_memory_), comm,
+      dense_{make_dense_part(o, *embedding_, *dense_memory_)},
+      labels_a_sample_{o.sequences ? 1 + o.sequences->negatives : 1},
+      training_{dense_->parameters(), optimizer_of(dense_->parameters(), o.policies.optimizer, *dense_memory_), comm,
                 dense_memory_->work()},
       logit_gradient_{dense_memory_->work()} {
     if (o.policies.tower == "pass") return;
@@ -67,11 +45,12 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
 
 std::span<const float> Model::forward(const sw::ClickBatch& batch) {
     const std::int64_t begin = tracer_->now();
-    std::visit([&](auto& dense) { dense.forward_bottom(batch.dense_view()); }, dense_);
+    dense_->forward_bottom(batch);
     tracer_->add("bottom MLP", sw::SpanKind::compute, number(), begin);
-    vectors_ = embedding_->forward(flights_.front()).pooled;
+    const sw::LayerVectors vectors = embedding_->forward(flights_.front());
+    vectors_ = vectors.pooled;
     const std::int64_t meeting = tracer_->now();
-    const std::span<const float> logits = std::visit([&](auto& dense) { return dense.forward_top(vectors_); }, dense_);
+    const std::span<const float> logits = dense_->forward_top(vectors);
     tracer_->add("interaction and top MLP", sw::SpanKind::compute, number(), meeting);
     return logits;
 }
@@ -84,20 +63,15 @@ void Model::drop() {
 double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples) {
     const std::int64_t begin = tracer_->now();
     const std::span<float> gradient = logit_gradient_.resize(logits.size());
-    const double loss = sw::binary_cross_entropy(logits, batch.labels, global_samples, gradient);
-    const sw::MatrixView<const float> to_embeddings = std::visit(
-        [&](auto& dense) {
-            const sw::MatrixView<const float> result = dense.backward_top(gradient);
-            dense.backward_bottom();
-            return result;
-        },
-        dense_);
+    const double loss = sw::binary_cross_entropy(logits, batch.labels, global_samples * labels_a_sample_, gradient) /
+                        static_cast<double>(labels_a_sample_);
+    const sw::LayerVectors to_embeddings = dense_->backward(gradient);
     tracer_->add("backward of the MLPs", sw::SpanKind::compute, number(), begin);
     {
         const Stopwatch watch{reduction_seconds_};
         training_.start();
     }
-    embedding_->backward(std::move(flights_.front()), {.pooled = to_embeddings, .sequences = {}});
+    embedding_->backward(std::move(flights_.front()), to_embeddings);
     flights_.pop_front();
     const std::int64_t reduction = tracer_->now();
     {
@@ -135,12 +109,8 @@ void Model::set_steps(std::int64_t steps) {
 
 ModelSize Model::size() const {
     ModelSize size;
-    std::visit(
-        [&](const auto& dense) {
-            size.flops = dense.flops();
-            size.dense = std::decay_t<decltype(dense)>::parameter_count(dense.config());
-        },
-        dense_);
+    size.flops = dense_->flops();
+    size.dense = training_.parameters().elements();
     for (const sw::TableConfig& table : embedding_->tables())
         size.tables += table.rows * table.dim;
     if (module_training_) {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <variant>
 
+#include "dense_part.hpp"
 #include "embedding.hpp"
 #include "options.hpp"
 #include "shardwise/checkpoint/checkpoint.hpp"
@@ -18,8 +18,6 @@
 #include "shardwise/data/batch.hpp"
 #include "shardwise/dense/any_optimizer.hpp"
 #include "shardwise/dense/data_parallel.hpp"
-#include "shardwise/dense/dcn.hpp"
-#include "shardwise/dense/dlrm.hpp"
 #include "shardwise/plan/trace.hpp"
 #include "shardwise/tower/any_module.hpp"
 
@@ -37,21 +35,22 @@ struct ModelSize {
     double compression = 1;  ///< what the modules are given, over what they let travel on
 };
 
-/// DLRM or DCN: the embedding layer, its towers' modules and the dense part, with their optimizers. All but the
-/// accessors is collective.
+/// DLRM, DCN or a sequence model: the embedding layer, its towers' modules and the dense part, with their optimizers.
+/// All but the accessors is collective.
 class Model {
   public:
     Model(const Options& options, sw::CommunicatorRef comm);
 
     /// Sends the ids of a batch on their way.
     void start(const sw::ClickBatch& batch) { flights_.push_back(embedding_->start(batch.ids.view())); }
-    /// Predicts the batch that was started first. \returns the logits, (samples)
+    /// Predicts the batch that was started first. \returns the logits, one a label
     std::span<const float> forward(const sw::ClickBatch& batch);
     /// Ends the batch that was looked up, without learning.
     void finish() { flights_.pop_front(); }
     /// Ends the batch that was started first: nobody wants to know.
     void drop();
-    /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses
+    /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses, where
+    /// that of a sample is the mean over its labels
     double learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples);
 
     /// What the sum of dense gradients of a step moves. A pure function.
@@ -87,16 +86,15 @@ class Model {
     [[nodiscard]] double reduction_seconds() const noexcept { return reduction_seconds_; }
 
   private:
-    using Dense = std::variant<sw::DlrmDense, sw::DcnDense>;
     [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(steps_ + 1); }
-    static Dense make_dense(const Options& options, const sw::LayerBase& embedding, sw::MemoryAccount& memory);
 
     std::unique_ptr<sw::MemoryAccount> embedding_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::MemoryAccount> dense_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();
     sw::LearningRate learning_rate_;
     std::unique_ptr<sw::LayerBase> embedding_;
-    Dense dense_;
+    std::unique_ptr<DensePart> dense_;
+    std::int64_t labels_a_sample_;
     sw::DataParallel<sw::AnyDenseOptimizer> training_;
     std::optional<sw::DataParallel<sw::AnyDenseOptimizer, sw::OneTower>> module_training_;
     std::optional<sw::TowerTensors<sw::AnyModule, sw::AnyDenseOptimizer>> module_tensors_;

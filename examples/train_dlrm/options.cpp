@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <string_view>
 #include <system_error>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "sequence_options.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 #include "shardwise/tower/tower_file.hpp"
@@ -70,6 +72,61 @@ int environment_number(const char* name) {
 template <class T>
 void at_least(const char* flag, T value, T least) {
     if (!(value >= least)) throw sw::BadInput{fmt::format("{} {}: give at least {}", flag, value, least)};
+}
+
+/// The data of train_dlrm and train_dcn.
+void add_click_data(CLI::App& app, Options& o) {
+    const char* data = "Data";
+    app.add_option("--data", o.data,
+                   "Files to train on: Criteo click logs, plain or gzip, or the numpy files that TorchRec makes of "
+                   "them, three a day: day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy. Unless given, clicks "
+                   "are generated")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(data);
+    app.add_option("--test", o.test, "Files to test on after every epoch")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(data);
+    app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
+    app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
+    app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
+    app.add_option("--groups", o.groups,
+                   "Generated features belong together in so many groups: clicks depend on pairs of features of a "
+                   "group. 0: on each feature by itself")
+        ->group(data);
+}
+
+std::string about(const Options& o) {
+    if (o.sequences)
+        return "Trains a sequence model: which item of a user comes next, by learned pooling of the items before, on "
+               "histories of users, or on generated ones.";
+    return std::string{o.model == "dcn" ? "Trains a deep and cross network (DCN v2)"
+                                        : "Trains a deep learning recommendation model (DLRM)"} +
+           " on Criteo click logs, or on generated clicks.";
+}
+
+void add_tower_options(CLI::App& app, Options& o, std::string& towers) {
+    const char* policies = "Policies";
+    app.add_option("--towers", towers,
+                   "Number of towers that the tables are placed in, in turn, or a file that says which feature is in "
+                   "which (JSON, as partition_towers writes it); the number divides the hosts. Unless given: with "
+                   "--collective hierarchical one a host, otherwise none")
+        ->default_str("")
+        ->group(policies);
+    app.add_option("--tower", o.policies.tower, axis_help("tower"))->group(policies);
+    app.add_option("--tower-c", o.per_feature,
+                   "Vectors that --tower dot makes of each feature (c). Unless given: 1, or 0 with "
+                   "--tower-p")
+        ->default_str("")
+        ->group(policies);
+    app.add_option("--tower-p", o.per_tower,
+                   "Vectors that --tower dot and cross make of the tower as a whole (p). Unless "
+                   "given: 0 for dot, 1 for cross")
+        ->default_str("")
+        ->group(policies);
+    app.add_option("--tower-dim", o.tower_dim,
+                   "Columns of the vectors of --tower dot and cross (D). Unless given: half of --dim")
+        ->default_str("")
+        ->group(policies);
 }
 
 /// A number of towers, or a file of them.
@@ -154,7 +211,8 @@ void check_writable(const std::string& path, bool replaced) {
 
 std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv, std::string& text) {
     Options o;
-    o.model = program == "train_dcn" ? "dcn" : "dlrm";
+    o.model = program == "train_dcn" ? "dcn" : program == "train_sequence" ? "sequence" : "dlrm";
+    if (o.model == "sequence") set_sequence_defaults(o);
     std::string towers;
     std::string rows = "5000";
     std::string bottom;
@@ -163,10 +221,8 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     std::int64_t steps = 0;
     int ranks = 0;
 
-    CLI::App app{(o.model == "dcn" ? "Trains a deep and cross network (DCN v2)"
-                                   : std::string{"Trains a deep learning recommendation model (DLRM)"}) +
-                     " on Criteo click logs, or on generated clicks.\n"
-                     "Ranks are threads of this process, or, under mpirun, the processes of the job.\n"
+    CLI::App app{about(o) +
+                     "\nRanks are threads of this process, or, under mpirun, the processes of the job.\n"
                      "Exit status: 0 done; 2 bad usage or bad input; 3 a peer failed or a deadline passed.",
                  program};
     app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -197,65 +253,47 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     app.add_option("--batch", o.batch, "Samples a rank and step")->group(amount);
 
     const char* data = "Data";
-    app.add_option("--data", o.data,
-                   "Files to train on: Criteo click logs, plain or gzip, or the numpy files that TorchRec makes of "
-                   "them, three a day: day_0_dense.npy, day_0_sparse.npy, day_0_labels.npy. Unless given, clicks "
-                   "are generated")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->group(data);
-    app.add_option("--test", o.test, "Files to test on after every epoch")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->group(data);
-    app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
-    app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
+    if (o.sequences) {
+        add_sequence_data(app, o);
+    } else {
+        add_click_data(app, o);
+    }
     app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids")->group(data);
-    app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
-    app.add_option("--groups", o.groups,
-                   "Generated features belong together in so many groups: clicks depend on pairs of features of a "
-                   "group. 0: on each feature by itself")
+    app.add_option("--data-seed", o.data_seed,
+                   o.sequences ? "Of generated data, and of the order and the negatives of any. Unless given: --seed"
+                               : "Of generated data. Unless given: --seed")
+        ->default_str("")
         ->group(data);
-    app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("")->group(data);
 
     const char* model = "Model";
-    app.add_option("--rows", rows, "Rows a feature: one number for all, or 26 with commas between them")->group(model);
+    if (!o.sequences)
+        app.add_option("--rows", rows, "Rows a feature: one number for all, or 26 with commas between them")
+            ->group(model);
     app.add_option("--dim", o.dim, "Columns of every table")->group(model);
     if (o.model == "dcn") app.add_option("--cross-layers", o.cross_layers, "Layers of the cross network")->group(model);
-    app.add_option("--cross-rank", o.cross_rank,
-                   o.model == "dcn" ? "Rank of the weights of cross networks, that of --tower cross too; 0: full"
-                                    : "Rank of the weights of the cross networks of --tower cross; 0: full")
-        ->group(model);
-    app.add_option("--bottom", bottom,
-                   "Widths of the bottom MLP; the last is --dim, or --tower-dim with modules. Unless given: 64-<that>")
-        ->default_str("")
-        ->group(model);
+    if (o.sequences) {
+        add_sequence_model(app, *o.sequences);
+    } else {
+        app.add_option("--cross-rank", o.cross_rank,
+                       o.model == "dcn" ? "Rank of the weights of cross networks, that of --tower cross too; 0: full"
+                                        : "Rank of the weights of the cross networks of --tower cross; 0: full")
+            ->group(model);
+        app.add_option(
+               "--bottom", bottom,
+               "Widths of the bottom MLP; the last is --dim, or --tower-dim with modules. Unless given: 64-<that>")
+            ->default_str("")
+            ->group(model);
+    }
     app.add_option("--top", top, "Widths of the top MLP; the last is 1")->group(model);
 
     const char* policies = "Policies";
     Policies& p = o.policies;
     app.add_option("--sharding", p.sharding, axis_help("sharding"))->group(policies);
     app.add_option("--collective", p.collective, axis_help("collective"))->group(policies);
-    app.add_option("--towers", towers,
-                   "Number of towers that the tables are placed in, in turn, or a file that says which feature is in "
-                   "which (JSON, as partition_towers writes it); the number divides the hosts. Unless given: with "
-                   "--collective hierarchical one a host, otherwise none")
-        ->default_str("")
-        ->group(policies);
-    app.add_option("--tower", p.tower, axis_help("tower"))->group(policies);
-    auto* per_feature = app.add_option("--tower-c", o.per_feature,
-                                       "Vectors that --tower dot makes of each feature (c). Unless given: 1, or 0 with "
-                                       "--tower-p")
-                            ->default_str("")
-                            ->group(policies);
-    auto* per_tower = app.add_option("--tower-p", o.per_tower,
-                                     "Vectors that --tower dot and cross make of the tower as a whole (p). Unless "
-                                     "given: 0 for dot, 1 for cross")
-                          ->default_str("")
-                          ->group(policies);
-    auto* tower_dim = app.add_option("--tower-dim", o.tower_dim,
-                                     "Columns of the vectors of --tower dot and cross (D). Unless given: half of --dim")
-                          ->default_str("")
-                          ->group(policies);
-    app.add_option("--pooling", p.pooling, axis_help("pooling"))->group(policies);
+    if (!o.sequences) {
+        add_tower_options(app, o, towers);
+        app.add_option("--pooling", p.pooling, axis_help("pooling"))->group(policies);
+    }
     app.add_option("--optimizer", p.optimizer, axis_help("optimizer"))->group(policies);
     app.add_option("--order", p.order, axis_help("order"))->group(policies);
     app.add_option("--wire", p.wire, axis_help("wire"))->group(policies);
@@ -307,23 +345,29 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         throw sw::BadInput{std::string{error.what()} + " (" + program + " --help shows all options)"};
     }
 
-    for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag", "--groups", "--data-seed"})
-        if (!o.data.empty() && app.get_option(flag)->count() != 0)
-            throw sw::BadInput{fmt::format(
-                "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
+    const auto given = [&](const char* flag) {
+        const CLI::Option* option = app.get_option_no_throw(flag);
+        return option != nullptr && option->count() != 0;
+    };
+    for (const char* flag :
+         {"--samples", "--test-samples", "--zipf", "--bag", "--groups", "--data-seed", "--users", "--length"})
+        if (!o.data.empty() && given(flag) && !(o.sequences && std::string_view{flag} == "--data-seed"))
+            throw sw::BadInput{
+                fmt::format("{} has no effect with --data: it is for generated {}; leave one of the two away", flag,
+                            o.sequences ? "histories" : "clicks")};
     if (steps_option->count() != 0) o.steps = steps;
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
-    for (const CLI::Option* option : {per_feature, per_tower, tower_dim})
-        if (p.tower == "pass" && option->count() != 0)
-            throw sw::BadInput{option->get_name() +
+    for (const char* flag : {"--tower-c", "--tower-p", "--tower-dim"})
+        if (p.tower == "pass" && given(flag))
+            throw sw::BadInput{std::string{flag} +
                                " without --tower dot or cross has no effect: give one, or leave it away"};
-    if (o.model == "dlrm" && p.tower != "cross" && app.get_option("--cross-rank")->count() != 0)
+    if (o.model == "dlrm" && p.tower != "cross" && given("--cross-rank"))
         throw sw::BadInput{"--cross-rank without --tower cross has no effect: give both, or leave it away"};
-    if (per_feature->count() == 0) o.per_feature = p.tower == "dot" && per_tower->count() == 0 ? 1 : 0;
-    if (per_tower->count() == 0) o.per_tower = p.tower == "cross" ? 1 : 0;
-    if (tower_dim->count() == 0) o.tower_dim = std::max(1, o.dim / 2);
+    if (!given("--tower-c")) o.per_feature = p.tower == "dot" && !given("--tower-p") ? 1 : 0;
+    if (!given("--tower-p")) o.per_tower = p.tower == "cross" ? 1 : 0;
+    if (!given("--tower-dim")) o.tower_dim = std::max(1, o.dim / 2);
     if (!towers.empty()) parse_towers(towers, o);
     at_least("--dim", o.dim, 1);
     at_least("--tower-dim", o.tower_dim, 1);
@@ -351,10 +395,14 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         static_cast<void>(sw::Topology::of(o.ranks, o.hosts));
     }
     check(o);
+    if (o.sequences) read_sequences(app, o);
     return o;
 }
 
 std::vector<sw::TableConfig> tables_of(const Options& o) {
+    if (o.sequences)
+        return {
+            {.name = "item", .rows = o.sequences->histories->rows, .dim = o.dim, .features = {"history", "candidate"}}};
     static constexpr const char* turns[] = {"dp", "table", "row"};  // Mixed: one after the other
     std::vector<sw::TableConfig> tables;
     for (int f = 0; f < categories; ++f)
@@ -394,51 +442,61 @@ sw::AnyModule::Config module_config(const Options& o) {
                             .precision = precision_of(o)}};
 }
 
-nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
-    const sw::LearningRate& rate = o.learning_rate;
-    return {{"backend", o.mpi ? "mpi" : "threads"},
-            {"ranks", topology.ranks()},
-            {"hosts", topology.hosts},
-            {"seed", o.seed},
-            {"epochs", o.epochs},
-            {"batch", o.batch},
-            {"data", o.data},
-            {"test", o.test},
+namespace {
+
+/// What only train_dlrm and train_dcn have.
+nlohmann::json click_json(const Options& o) {
+    return {{"test", o.test},
             {"samples", o.samples},
             {"test_samples", o.test_samples},
-            {"zipf", o.zipf},
             {"bag", o.bag},
             {"groups", o.groups},
-            {"data_seed", o.data_seed.value_or(o.seed)},
-            {"rows", o.rows},
-            {"dim", o.dim},
             {"bottom", joined(o.bottom)},
-            {"top", joined(o.top)},
-            {"sharding", o.policies.sharding},
-            {"collective", o.policies.collective},
             {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},
             {"tower", o.policies.tower},
             {"tower_c", o.per_feature},
             {"tower_p", o.per_tower},
             {"tower_dim", o.tower_dim},
-            {"model", o.model},
             {"cross_layers", o.cross_layers},
-            {"cross_rank", o.cross_rank},
-            {"pooling", o.policies.pooling},
-            {"optimizer", o.policies.optimizer},
-            {"order", o.policies.order},
-            {"wire", o.policies.wire},
-            {"prefetch", o.prefetch},
-            {"learning_rate",
-             {{"base", rate.base},
-              {"schedule", decay_name(rate.decay)},
-              {"warmup", rate.warmup},
-              {"decay_start", rate.decay_start},
-              {"decay_steps", rate.decay_steps},
-              {"decay_factor", rate.decay_factor},
-              {"decay_power", rate.decay_power},
-              {"end", rate.end}}},
-            {"load", o.load}};
+            {"cross_rank", o.cross_rank}};
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
+    const sw::LearningRate& rate = o.learning_rate;
+    nlohmann::json all = {{"backend", o.mpi ? "mpi" : "threads"},
+                          {"ranks", topology.ranks()},
+                          {"hosts", topology.hosts},
+                          {"seed", o.seed},
+                          {"epochs", o.epochs},
+                          {"batch", o.batch},
+                          {"data", o.data},
+                          {"zipf", o.zipf},
+                          {"data_seed", o.data_seed.value_or(o.seed)},
+                          {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
+                          {"dim", o.dim},
+                          {"top", joined(o.top)},
+                          {"sharding", o.policies.sharding},
+                          {"collective", o.policies.collective},
+                          {"model", o.model},
+                          {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
+                          {"optimizer", o.policies.optimizer},
+                          {"order", o.policies.order},
+                          {"wire", o.policies.wire},
+                          {"prefetch", o.prefetch},
+                          {"learning_rate",
+                           {{"base", rate.base},
+                            {"schedule", decay_name(rate.decay)},
+                            {"warmup", rate.warmup},
+                            {"decay_start", rate.decay_start},
+                            {"decay_steps", rate.decay_steps},
+                            {"decay_factor", rate.decay_factor},
+                            {"decay_power", rate.decay_power},
+                            {"end", rate.end}}},
+                          {"load", o.load}};
+    all.update(o.sequences ? to_json(*o.sequences) : click_json(o));
+    return all;
 }
 
 }  // namespace train_dlrm

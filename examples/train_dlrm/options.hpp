@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "embedding.hpp"
+#include "sequences.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/sharding/towers.hpp"
@@ -44,13 +45,15 @@ struct Options {
     std::int32_t bag = 1;
 
     // model
-    std::string model = "dlrm";  ///< or dcn
+    std::string model = "dlrm";  ///< or dcn or sequence
     std::vector<std::int64_t> rows = {5000};
     int dim = 16;
     std::vector<std::int64_t> bottom;
     std::vector<std::int64_t> top = {128, 64, 1};
     std::int64_t cross_layers = 3;  ///< of DCN
     std::int64_t cross_rank = 0;    ///< of DCN and of --tower cross; 0: full
+
+    std::optional<SequenceOptions> sequences;  ///< of the sequence model alone
 
     // policies
     Policies policies;
@@ -75,12 +78,21 @@ struct Options {
 inline constexpr int dense_features = 13;
 inline constexpr int categories = 26;
 
-/// Reads the command line. \param program  train_dlrm or train_dcn
+/// Reads the command line, and the histories of a sequence model.
+/// \param program  train_dlrm, train_dcn or train_sequence: says which model
 /// \returns nothing when it asked for help; `text` is the help then
 /// \throws BadInput with one sentence
 [[nodiscard]] std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv,
                                                    std::string& text);
 
+/// Of a batch: dense columns, and features with ids.
+struct BatchShape {
+    std::int64_t dense = dense_features;
+    std::int64_t features = categories;
+};
+[[nodiscard]] inline BatchShape batch_shape(const Options& o) {
+    return o.sequences ? BatchShape{.dense = 0, .features = 2} : BatchShape{};
+}
 /// Elements of the vectors that meet in the dense part: of the tables, or of the towers' modules.
 [[nodiscard]] inline int interaction_dim(const Options& o) {
     return o.policies.tower == "pass" ? o.dim : o.tower_dim;

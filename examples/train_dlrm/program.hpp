@@ -7,8 +7,8 @@
 
 namespace train_dlrm {
 
-/// Runs the trainer. \param name  train_dlrm or train_dcn: says which model it trains unless told otherwise
-/// \returns the exit status
+/// Runs the trainer. \param name  train_dlrm, train_dcn or train_sequence: says which model it trains unless told
+/// otherwise \returns the exit status
 int run_program(const char* name, int argc, char** argv);
 
 }  // namespace train_dlrm

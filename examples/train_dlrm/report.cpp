@@ -169,6 +169,7 @@ json to_json(const Report& r, const Options& o) {
         {"loss", best == nullptr ? json() : number(best->quality.loss)},
         {"auc", best == nullptr ? json() : number(best->quality.auc)},
         {"ne", best == nullptr ? json() : number(best->quality.ne)},
+        {"popularity_auc", r.popularity_auc ? number(*r.popularity_auc) : json()},
         {"quality_of", r.tested ? "test" : "train"},
         {"best_epoch", best == nullptr ? json() : json(best->number)},
         {"epochs", epochs},
@@ -200,6 +201,7 @@ std::string to_table(const Report& r) {
         text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test AUC" : "AUC", best->quality.auc);
         text += fmt::format("  {:<22}{:.5f}\n", "normalized entropy", best->quality.ne);
     }
+    if (r.popularity_auc) text += fmt::format("  {:<22}{:.5f}\n", "AUC by popularity", *r.popularity_auc);
     if (r.saved) text += saved_text(r, best);
     text += fmt::format("  {:<22}{:.2f} MFlops a sample; parameters: {} dense, {} of tables", "model",
                         1e-6 * static_cast<double>(r.size.flops), r.size.dense, r.size.tables);

@@ -60,6 +60,7 @@ struct Report {
     std::int64_t samples = 0;     ///< learnt from
     std::vector<Epoch> epochs;
     bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
+    std::optional<double> popularity_auc;  ///< of sequences: what ranking by popularity is worth
     std::optional<Saved> saved;
     ModelSize size;
     std::int64_t measured_steps = 0;

@@ -41,9 +41,9 @@ class Trainer {
           model_{o_, counted_},
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
-          batches_{counted_, *training_, dense_features, categories},
+          batches_{counted_, *training_, batch_shape(o_).dense, batch_shape(o_).features},
           meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1} {
-        if (test_) test_batches_.emplace(counted_, *test_, dense_features, categories);
+        if (test_) test_batches_.emplace(counted_, *test_, batch_shape(o_).dense, batch_shape(o_).features);
     }
 
     void explain();
@@ -96,10 +96,7 @@ class Trainer {
 };
 
 void Trainer::explain() {
-    batches_.announce(upcoming_);
-    static_cast<void>(batches_.global_samples());
-    if (batches_.failed()) batches_.fail();
-    const auto batches = gather_ids(upcoming_, below_);
+    const auto batches = first_batch(o_, below_);
     if (first()) {
         std::vector<sw::JaggedView<std::int64_t>> views;
         for (const auto& batch : batches)
@@ -113,7 +110,6 @@ void Trainer::explain() {
             sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views).segments));
         std::fflush(stdout);
     }
-    batches_.rewind();
 }
 
 void Trainer::load() {
@@ -239,7 +235,8 @@ Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
     const double before = model_.exchange_seconds();
     const double exposed_before = model_.exposed_seconds();
-    const Quality quality_of_test = evaluate(model_, *test_batches_, counted_, o_.prefetch);
+    const Quality quality_of_test =
+        evaluate(model_, *test_batches_, counted_, o_.prefetch, o_.sequences ? Ranks::candidates : Ranks::samples);
     other_exchange_ += model_.exchange_seconds() - before;
     other_exposed_ += model_.exposed_seconds() - exposed_before;
     return quality_of_test;
@@ -283,6 +280,7 @@ void Trainer::report() {
     r.first_step = first_step_;
     r.epochs = epochs_;
     r.tested = test_ != nullptr;
+    if (o_.sequences) r.popularity_auc = popularity_auc(*o_.sequences, o_.data_seed.value_or(o_.seed));
     r.size = model_.size();
     if (!o_.save.empty()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
     r.measured_steps = meter_.steps();

@@ -28,6 +28,7 @@
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/metrics/auc.hpp"
 #include "shardwise/metrics/binary.hpp"
+#include "shardwise/metrics/ranking.hpp"
 #include "shardwise/metrics/streaming_auc.hpp"
 #include "shardwise/metrics/throughput.hpp"
 #include "shardwise/optimizer/adagrad.hpp"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes tests/golden/data/*.json: a small DLRM trained by PyTorch, and cross networks and tower modules on one batch.
+"""Writes tests/golden/data/*.json: a small DLRM trained by PyTorch, and cross networks, tower modules and sequence models on one
+batch.
 README.md describes the fields.
 
 Needs PyTorch 1.13 or newer, on the CPU: python3 make_golden.py [folder]
@@ -350,6 +351,134 @@ def make_modules():
     return {"format": 1, "torch": torch.__version__, "cases": cases}
 
 
+class Named:
+    """Parameters under the library's names, drawn as they are asked for, in single precision's numbers."""
+
+    def __init__(self, generator):
+        self.generator, self.all = generator, {}
+
+    def uniform(self, *shape):
+        return (torch.rand(*shape, generator=self.generator) * 2 - 1).double()
+
+    def __call__(self, name, *shape):
+        if name not in self.all:
+            self.all[name] = (self.uniform(*shape) * 0.5).requires_grad_()
+        return self.all[name]
+
+    def linear(self, name, outputs, inputs):
+        return self(name + ".weight", outputs, inputs), self(name + ".bias", outputs)
+
+
+def packed(p, name, width):
+    """Weights and biases of query, key and value, one below the other, as torch.nn.MultiheadAttention has them."""
+    parts = [p.linear(f"{name}.{part}", width, width) for part in ("query", "key", "value")]
+    return torch.cat([w for w, _ in parts]), torch.cat([b for _, b in parts])
+
+
+def causal_mask(questions, items):
+    """True where a question must not look; the questions stand at the end of the items."""
+    return torch.ones(questions, items, dtype=torch.bool).triu(items - questions + 1)
+
+
+def attend(p, name, x, h, heads, causal):
+    """One sample: x (questions, width) to h (items, width); without items torch would answer NaN."""
+    width = x.shape[1]
+    out_weight, out_bias = p.linear(name + ".out", width, width)
+    weight, bias = packed(p, name, width)
+    if len(h) == 0:
+        return out_bias.expand(len(x), width)
+    return nn.functional.multi_head_attention_forward(
+        x.unsqueeze(1), h.unsqueeze(1), h.unsqueeze(1), width, heads, weight, bias, None, None, False, 0.0,
+        out_weight, out_bias, attn_mask=causal_mask(len(x), len(h)) if causal else None, need_weights=False)[0].squeeze(1)
+
+
+def encode(p, name, x, heads, hidden, causal):
+    """One sample through torch.nn.TransformerEncoderLayer, normalization first."""
+    width = x.shape[1]
+    layer = nn.TransformerEncoderLayer(width, heads, hidden, dropout=0.0, norm_first=True).double()
+    weight, bias = packed(p, name + ".attention", width)
+    tensors = {"self_attn.in_proj_weight": weight, "self_attn.in_proj_bias": bias}
+    for theirs, ours, shape in (("self_attn.out_proj", "attention.out", (width, width)), ("linear1", "up", (hidden, width)),
+                                ("linear2", "down", (width, hidden))):
+        tensors[theirs + ".weight"], tensors[theirs + ".bias"] = p.linear(f"{name}.{ours}", *shape)
+    for norm in ("norm1", "norm2"):
+        tensors[norm + ".weight"], tensors[norm + ".bias"] = p(f"{name}.{norm}.weight", width), p(f"{name}.{norm}.bias", width)
+    if len(x) == 0:
+        return x
+    mask = causal_mask(len(x), len(x)) if causal else None
+    return torch.func.functional_call(layer, tensors, (x.unsqueeze(1), mask)).squeeze(1)
+
+
+def with_positions(p, h, longest):
+    weight = p("history.positions.weight", longest, h.shape[1])
+    return h + weight[:len(h)].flip(0)
+
+
+def logits_of(p, h, c, config):
+    """One sample of a sequence model: its history (items, D) and its candidates (candidates, D)."""
+    d, pooling = config["dimension"], config["pooling"]
+    if pooling == "attention":
+        pooled = attend(p, "history.attention", c, with_positions(p, h, config["longest"]), config["heads"], False)
+    else:
+        x = h
+        if pooling == "transformer":
+            x = with_positions(p, h, config["longest"])
+            for block in range(config["blocks"]):
+                x = encode(p, f"history.{block}", x, config["heads"], config["hidden"], False)
+            x = nn.functional.layer_norm(x, (d,), p("history.norm.weight", d), p("history.norm.bias", d))
+        pooled = (x.mean(0) if len(x) else x.sum(0)).expand(len(c), d)
+    x = torch.cat([pooled, c, pooled * c], 1)
+    for layer, outputs in enumerate(config["top"]):
+        x = nn.functional.linear(torch.relu(x) if layer else x, *p.linear(f"top.{layer}", outputs, x.shape[1]))
+    return x
+
+
+def jagged(kind, config, lengths, width, samples_of, generator):
+    """A case of lists: inputs by name, each with its lengths; samples_of(p, lists of one sample) is its output."""
+    p = Named(generator)
+    inputs = {name: p.uniform(sum(sizes), width).requires_grad_() for name, sizes in lengths.items()}
+    split = [inputs[name].split(sizes) for name, sizes in lengths.items()]
+    out = torch.cat([samples_of(p, *lists) for lists in zip(*split)])
+    gradient = p.uniform(*out.shape)
+    out.backward(gradient)
+    return {
+        "kind": kind,
+        "config": config,
+        "parameters": p.all,
+        "inputs": {name: {"lengths": sizes, "rows": inputs[name], "gradient": inputs[name].grad} for name, sizes in lengths.items()},
+        "output": out,
+        "gradient": gradient,
+        "gradients": {name: v.grad for name, v in p.all.items()},
+    }
+
+
+def make_sequences():
+    generator = torch.Generator().manual_seed(9)
+    cases = []
+    for width in (1, 7):
+        def normal(p, x, width=width):
+            return nn.functional.layer_norm(x, (width,), p("norm.weight", width), p("norm.bias", width))
+        cases.append(jagged("layer_norm", {"width": width}, {"x": [5]}, width, normal, generator))
+    for width, heads, causal in ((4, 1, False), (6, 3, False), (8, 2, True)):
+        config = {"width": width, "heads": heads, "causal": causal}
+        def answer(p, x, h, config=config):
+            return attend(p, "attention", x, h, config["heads"], config["causal"])
+        lists = {"x": [1, 2, 0, 3, 1], "h": [4, 2, 3, 0 if not causal else 5, 1]}
+        cases.append(jagged("attention", config, lists, width, answer, generator))
+    for width, heads, hidden, causal in ((4, 2, 5, False), (6, 1, 12, True)):
+        config = {"width": width, "heads": heads, "hidden": hidden, "causal": causal}
+        def encoded(p, x, config=config):
+            return encode(p, "block", x, config["heads"], config["hidden"], config["causal"])
+        cases.append(jagged("transformer_block", config, {"x": [3, 1, 0, 5]}, width, encoded, generator))
+    for pooling in ("mean", "attention", "transformer"):
+        config = {"pooling": pooling, "dimension": 6, "longest": 5, "heads": 2, "hidden": 8, "blocks": 2, "top": [7, 1]}
+        def scores(p, h, c, config=config):
+            return logits_of(p, h, c, config)
+        lists = {"history": [5, 0, 1, 3], "candidates": [1, 2, 3, 1]}
+        cases.append(jagged("sequence_model", config, lists, 6, scores, generator))
+    return {"format": 1, "torch": torch.__version__, "cases": cases}
+
+
 def text(value, indent=0):
     """JSON with a line for each key and each list of numbers; nine digits bring a single-precision number back."""
     pad = " " * (indent + 1)
@@ -376,9 +505,10 @@ def main():
         path.write_text(text(case) + "\n")
         print(f"{path}: seed {case['seed']}, {path.stat().st_size} bytes,", end=" ")
         print({run: [round(r["losses"][0], 3), round(r["losses"][-1], 3)] for run, r in case["runs"].items()})
-    path = folder / "modules.json"
-    path.write_text(text(make_modules()) + "\n")
-    print(f"{path}: {path.stat().st_size} bytes")
+    for name, make in (("modules", make_modules), ("sequences", make_sequences)):
+        path = folder / f"{name}.json"
+        path.write_text(text(make()) + "\n")
+        print(f"{path}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
