@@ -32,7 +32,7 @@ DIM = 16
 TOWERS = [2, 4, 8, 13]
 COMPRESSIONS = [2, 4, 8, 16]
 GLOBAL_BATCH = 512  # samples of all ranks in a step; 13 towers: 507
-DATA = ["--groups", "4", "--data-seed", "1", "--rows", "30", "--zipf", "0.2"]
+DATA = ["--feature-groups", "4", "--data-seed", "1", "--rows", "30", "--zipf", "0.2"]
 COMMON = ["--sharding", "table", "--order", "tree", "--optimizer", "adam", "--learning-rate", "0.01", "--dim", str(DIM),
           "--test-samples", "32768", "--top", "128-64-1"]
 

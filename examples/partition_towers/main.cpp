@@ -336,7 +336,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.add_option("--learning-rate", o.learning_rate.base, "Of tables and dense weights");
     app.add_option("--seed", o.seed, "Of weights and partitions, and of generated data unless --data-seed is given");
     app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("");
-    app.add_option("--groups", o.groups, "Generated features belong together in so many groups, as in train_dlrm");
+    app.add_option("--feature-groups", o.groups, "Generated features belong together in so many groups, as in train_dlrm");
     app.add_option("--ranks", ranks, "Ranks (threads) of the training without towers");
     try {
         app.parse(argc, argv);
@@ -359,7 +359,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
                                       std::pair<const char*, std::int64_t>{"--trainings", a.trainings}})
         if (value < 1) throw sw::BadInput{fmt::format("{} {}: give at least 1", flag, value)};
     if (!(a.ratio >= 1.0)) throw sw::BadInput{fmt::format("--ratio {}: give at least 1", a.ratio)};
-    for (const char* flag : {"--groups", "--data-seed", "--zipf", "--samples", "--test-samples"})
+    for (const char* flag : {"--feature-groups", "--data-seed", "--zipf", "--samples", "--test-samples"})
         if (!o.data.empty() && app.get_option(flag)->count() != 0)
             throw sw::BadInput{fmt::format(
                 "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};

@@ -23,6 +23,7 @@ namespace sw = shardwise;
 /// The names of one policy of each axis.
 struct Policies {
     std::string sharding = "row";
+    std::vector<std::string> tiers = {"dp", "flex", "row"};  ///< of sharding "tiered"
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";

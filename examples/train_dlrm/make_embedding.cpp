@@ -19,6 +19,8 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     sw::LayerNames names;
     names.shardings = {p.sharding};
     if (p.sharding == "mixed") names.shardings = {"dp", "table", "row"};
+    if (p.sharding == "tiered") names.shardings = p.tiers;
+    names.tiered = p.sharding == "tiered";
     names.collective = p.collective;
     names.optimizer = p.optimizer;
     names.pooling = p.sequences ? "none" : p.pooling;
@@ -33,7 +35,7 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
 std::vector<std::string> choices(const std::string& axis) {
     if (axis == "tower") return {"pass", "dot", "cross"};
     std::vector<std::string> names = sw::KnownPolicies{}.names(axis);
-    if (axis == "sharding") names.emplace_back("mixed");
+    if (axis == "sharding") names.insert(names.end(), {"mixed", "tiered"});
     if (axis == "pooling") names = {"sum", "mean"};
     return names;
 }
@@ -81,8 +83,8 @@ std::string axis_help(const std::string& axis) {
     const std::string all = fmt::format("{}", fmt::join(choices(axis), ", "));
     if (axis == "sharding")
         return "Where each row lives: " + all +
-               " (tables are dp, table and row in turn); or auto: row "
-               "or col, whichever exchanges the first batch sooner";
+               " (mixed: tables are dp, table and row in turn; tiered: each row as --plan says); or auto: row or col, "
+               "whichever exchanges the first batch sooner";
     if (axis == "collective")
         return "How looked-up vectors travel: " + all +
                " (straight home; parts summed on each host before they cross; tables in towers of hosts)";

@@ -28,6 +28,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .towers = towers_of(o, comm.topology()),
+                                 .rows = o.rows.get(),
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()},
                                 module_config(o))},

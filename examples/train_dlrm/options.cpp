@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sequence_options.hpp"
+#include "shardwise/checkpoint/row_plan_file.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 #include "shardwise/tower/tower_file.hpp"
@@ -89,7 +90,7 @@ void add_click_data(CLI::App& app, Options& o) {
     app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
     app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
-    app.add_option("--groups", o.groups,
+    app.add_option("--feature-groups", o.groups,
                    "Generated features belong together in so many groups: clicks depend on pairs of features of a "
                    "group. 0: on each feature by itself")
         ->group(data);
@@ -129,6 +130,20 @@ void add_tower_options(CLI::App& app, Options& o, std::string& towers) {
         ->group(policies);
 }
 
+/// Rows by tier, which tiered tables need and no others take.
+void read_plan(Options& o) {
+    if (o.policies.sharding == "tiered" && o.plan.empty())
+        throw sw::BadInput{"--sharding tiered needs --plan FILE, which says which rows are in which tier"};
+    if (o.plan.empty()) return;
+    if (o.policies.sharding != "tiered")
+        throw sw::BadInput{
+            fmt::format("--plan {} says which rows are in which tier, and --sharding {} has none: give "
+                        "--sharding tiered, or no plan",
+                        o.plan, o.policies.sharding)};
+    o.rows = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
+    o.policies.tiers = o.rows->tiers;
+}
+
 /// A number of towers, or a file of them.
 void parse_towers(const std::string& text, Options& o) {
     const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), o.tower_count);
@@ -156,7 +171,7 @@ void check(const Options& o) {
     at_least("--samples", o.samples, std::int64_t{1});
     at_least("--test-samples", o.test_samples, std::int64_t{0});
     at_least("--bag", o.bag, 1);
-    at_least("--groups", o.groups, 0);
+    at_least("--feature-groups", o.groups, 0);
     at_least("--dim", o.dim, 1);
     at_least("--cross-layers", o.cross_layers, std::int64_t{1});
     at_least("--cross-rank", o.cross_rank, std::int64_t{0});
@@ -289,6 +304,8 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     const char* policies = "Policies";
     Policies& p = o.policies;
     app.add_option("--sharding", p.sharding, axis_help("sharding"))->group(policies);
+    app.add_option("--plan", o.plan, "With --sharding tiered: file that says which rows are in which tier")
+        ->group(policies);
     app.add_option("--collective", p.collective, axis_help("collective"))->group(policies);
     if (!o.sequences) {
         add_tower_options(app, o, towers);
@@ -350,7 +367,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         return option != nullptr && option->count() != 0;
     };
     for (const char* flag :
-         {"--samples", "--test-samples", "--zipf", "--bag", "--groups", "--data-seed", "--users", "--length"})
+         {"--samples", "--test-samples", "--zipf", "--bag", "--feature-groups", "--data-seed", "--users", "--length"})
         if (!o.data.empty() && given(flag) && !(o.sequences && std::string_view{flag} == "--data-seed"))
             throw sw::BadInput{
                 fmt::format("{} has no effect with --data: it is for generated {}; leave one of the two away", flag,
@@ -394,6 +411,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         o.hosts = o.ranks % 2 == 0 && o.ranks > 0 ? 2 : 1;
         static_cast<void>(sw::Topology::of(o.ranks, o.hosts));
     }
+    read_plan(o);
     check(o);
     if (o.sequences) read_sequences(app, o);
     return o;
@@ -450,7 +468,7 @@ nlohmann::json click_json(const Options& o) {
             {"samples", o.samples},
             {"test_samples", o.test_samples},
             {"bag", o.bag},
-            {"groups", o.groups},
+            {"feature_groups", o.groups},
             {"bottom", joined(o.bottom)},
             {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},
             {"tower", o.policies.tower},
@@ -478,6 +496,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
                           {"dim", o.dim},
                           {"top", joined(o.top)},
                           {"sharding", o.policies.sharding},
+                          {"plan", o.plan},
                           {"collective", o.policies.collective},
                           {"model", o.model},
                           {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},

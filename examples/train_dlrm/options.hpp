@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "sequences.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/towers.hpp"
 
 /// \file
@@ -60,9 +62,11 @@ struct Options {
     sw::Towers towers;    ///< from a file
     int tower_count = 0;  ///< without one; 0: as the collective has it
     std::string tower_file;
-    int per_feature = 0;  ///< c of the towers' module
-    int per_tower = 0;    ///< p
-    int tower_dim = 0;    ///< D
+    std::string plan;                         ///< file of `rows`
+    std::shared_ptr<const sw::RowPlan> rows;  ///< which rows are in which tier; null: none
+    int per_feature = 0;                      ///< c of the towers' module
+    int per_tower = 0;                        ///< p
+    int tower_dim = 0;                        ///< D
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 

@@ -41,6 +41,16 @@ json by_rank(const Report& report, Value value) {
     return {{"max", most}, {"by_rank", all}};
 }
 
+/// The tiers of rows by name: their rows, look-ups, and the share of all look-ups in percent.
+json rows_json(const Report& report) {
+    if (report.rows.empty()) return nullptr;
+    json rows = json::object();
+    for (const RowTier& tier : report.rows)
+        rows[tier.name] = {{"rows", tier.rows}, {"lookups", tier.lookups}, {"coverage", number(report.coverage(tier))}};
+    rows["unseen_lookups"] = report.unseen_lookups();
+    return rows;
+}
+
 json memory_json(const Report& report, LayerMemory RankPart::*which) {
     return {{"static", by_rank(report, [&](const RankPart& p) { return (p.*which).fixed; })},
             {"dynamic", by_rank(report, [&](const RankPart& p) { return (p.*which).dynamic; })},
@@ -119,6 +129,20 @@ double Report::samples_per_second() const {
     return slowest > 0 ? static_cast<double>(samples) / slowest : std::numeric_limits<double>::quiet_NaN();
 }
 
+double Report::coverage(const RowTier& tier) const {
+    std::int64_t all = 0;
+    for (const RowTier& one : rows)
+        all += one.lookups;
+    return 100 * static_cast<double>(tier.lookups) / static_cast<double>(all);
+}
+
+std::int64_t Report::unseen_lookups() const {
+    std::int64_t all = 0;
+    for (const RankPart& rank : ranks)
+        all += rank.unseen;
+    return all;
+}
+
 sw::Traffic Report::predicted() const {
     sw::Traffic sum;
     for (const RankPart& rank : ranks)
@@ -185,7 +209,8 @@ json to_json(const Report& r, const Options& o) {
           {"dense",
            {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
             {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
-        {"time", time}};
+        {"time", time},
+        {"rows", rows_json(r)}};
 }
 
 std::string to_table(const Report& r) {
@@ -208,6 +233,11 @@ std::string to_table(const Report& r) {
     if (r.size.modules != 0)
         text += fmt::format(", {} of modules that compress {:.2f} times", r.size.modules, r.size.compression);
     text += "\n";
+    for (const RowTier& tier : r.rows)
+        text += fmt::format("  rows of tier {:<9}{}, which took {:.2f} % of the look-ups\n", tier.name, tier.rows,
+                            r.coverage(tier));
+    if (const std::int64_t unseen = r.unseen_lookups(); unseen != 0)
+        text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", unseen);
     if (r.losses.empty()) return text;
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());

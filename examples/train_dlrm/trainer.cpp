@@ -270,6 +270,9 @@ void Trainer::report() {
     mine.memory = meter_.measured_memory();
     mine.dense_static_bytes = model_.dense_memory().static_bytes();
     mine.dense_dynamic_bytes = model_.dense_memory().dynamic_bytes();
+    const sw::RowCounts& counts = model_.embedding().row_counts();
+    std::copy(counts.lookups.begin(), counts.lookups.end(), mine.lookups.begin());
+    mine.unseen = counts.unseen;
 
     const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});
     const auto losses = sw::gather_v<Loss>(below_, 0, losses_);
@@ -286,6 +289,13 @@ void Trainer::report() {
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
+    for (std::size_t tier = 0; o_.rows != nullptr && tier < o_.rows->tiers.size(); ++tier) {
+        RowTier& row = r.rows.emplace_back(RowTier{.name = o_.rows->tiers[tier], .rows = 0, .lookups = 0});
+        for (const sw::TableRowPlan& table : o_.rows->tables)
+            row.rows += table.tiers[tier];
+        for (const RankPart& part : r.ranks)
+            row.lookups += part.lookups[tier];
+    }
     for (std::size_t i = 0; i < losses_.size(); ++i) {
         double sum = 0;
         for (const auto& rank : losses)

@@ -76,7 +76,7 @@ def trainings():
 def finds_groups():
     """The groups that generated clicks hide are found again, of any number and seed."""
     for groups, seed in ((4, 2), (8, 3)):
-        run("--groups", groups, "--towers", groups, "--data-seed", seed, "--ratio", 2, "--strategy", "coherent", "--rows", 100,
+        run("--feature-groups", groups, "--towers", groups, "--data-seed", seed, "--ratio", 2, "--strategy", "coherent", "--rows", 100,
             "--batch", 512, "--steps", 1000, "--samples", 524288)
         with open("towers.json", encoding="utf-8") as file:
             found = json.load(file)["adjusted_rand_index"]
@@ -92,7 +92,7 @@ def bad_usage():
                             (["--affinity", "nowhere.json"], "nowhere.json: cannot be read"),
                             (["--affinity", "wrong.json"], "wrong.json: has 2 features, and the model 26"),
                             (["--out", "/no/such/folder/t.json"], "/no/such/folder/t.json: cannot be written"),
-                            (["--groups", 3, "--data", "x.tsv"], "--groups has no effect with --data"),
+                            (["--feature-groups", 3, "--data", "x.tsv"], "--feature-groups has no effect with --data"),
                             (["--steps", 0], "--steps 0: give at least 1"), (["--trainings", 0], "--trainings 0: give at least 1"),
                             (["--strategy", "diverse", "--trainings", 5], "--trainings has no effect with one strategy, 'diverse'"), (["--nonsense"], "partition_towers --help")]:
         error = run(*arguments, status=2, says=[text])

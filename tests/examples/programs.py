@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs an example program and looks at what it says."""
 
+import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,24 @@ def run(*arguments, status=0, says=(), ranks=None):
     for text in says:
         assert text in done.stdout + done.stderr, f"'{text}' is missing in\n{what}"
     return done.stdout if status == 0 else done.stderr
+
+
+def write_row_plan(path, tiers, tables):
+    """Writes the file of a row plan. tables: (name, rows of each tier, replicated rows, unseen rows), each a table."""
+    tensors, data = {}, b""
+    for name, rows, replicated, unseen in tables:
+        words = [0] * ((sum(rows) + 63) // 64 if unseen else 0)
+        for row in unseen:
+            words[row // 64] |= 1 << row % 64
+        words = [word - (1 << 64) if word >= 1 << 63 else word for word in words]
+        for what, numbers in (("tiers", rows), ("replicated", replicated), ("unseen", words)):
+            begin = len(data)
+            data += struct.pack(f"<{len(numbers)}q", *numbers)
+            tensors[f"tables/{name}/{what}"] = {"dtype": "I64", "shape": [len(numbers)], "data_offsets": [begin, len(data)]}
+    metadata = {"format": "shardwise row plan 1", "tiers": json.dumps(tiers), "tables": json.dumps([table[0] for table in tables])}
+    header = json.dumps({"__metadata__": metadata, **tensors}).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + data)
 
 
 def main(tests):

@@ -8,7 +8,7 @@ import os
 import random
 import struct
 
-from programs import main, run
+from programs import main, run, write_row_plan
 
 SMALL = ["--steps", 12, "--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512]
 
@@ -47,7 +47,7 @@ def bad_usage():
             (["--ranks", 2, "--hosts", 4], "4 hosts for 2 ranks"),
             (["--ranks", 4, "--hosts", 3], "3 hosts do not divide 4 ranks"),
             (["--hosts", 0], "0 hosts"),
-            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, mixed"),
+            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, mixed, tiered"),
             (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam"),
             (["--pooling", "max"], "sum, mean"),
             (["--order", "any"], "tree, wide_tree, sample"),
@@ -59,8 +59,8 @@ def bad_usage():
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", 0], "--towers 0: give at least 1, or a file"),
             (["--sharding", "auto", "--collective", "two_stage"], "--sharding auto may choose col; "),
-            (["--groups", -1], "--groups -1: give at least 0"),
-            (["--groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
+            (["--feature-groups", -1], "--groups -1: give at least 0"),
+            (["--feature-groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "--towers nowhere.json: is neither a number nor a file"),
             (["--towers", "2x"], "--towers 2x: is neither a number nor a file"),
             (["--towers", "."], "--towers .: is neither a number nor a file"),
@@ -270,10 +270,48 @@ def auto():
 def groups():
     """Groups are another data set, and so is another seed of the data."""
     more = ["--rows", 20, "--dim", 8, "--steps", 40, "--ranks", 2]
-    one = report(*more, "--groups", 4, "--seed", 1)
-    assert one["config"]["groups"] == 4 and one["config"]["data_seed"] == 1
+    one = report(*more, "--feature-groups", 4, "--seed", 1)
+    assert one["config"]["feature_groups"] == 4 and one["config"]["data_seed"] == 1
     assert one["losses"] != report(*more, "--seed", 1)["losses"]
-    assert one["losses"][0] != report(*more, "--groups", 4, "--seed", 1, "--data-seed", 2)["losses"][0]
+    assert one["losses"][0] != report(*more, "--feature-groups", 4, "--seed", 1, "--data-seed", 2)["losses"][0]
+
+
+def tiers():
+    """Rows in tiers as a file says: the same losses, fewer bytes between hosts, and look-ups counted by tier."""
+    names = [f"C{i + 1}" for i in range(26)]
+    hot = [3, 0, 11, 190, 7]
+    write_row_plan("three.plan", ["dp", "flex", "row"], [(name, [2, 3, 195], hot, [5, 150]) for name in names])
+    write_row_plan("two.plan", ["dp", "row"], [(name, [40, 160], [], []) for name in names])
+    row = report(*SMALL)
+    for plan in ("three.plan", "two.plan"):
+        r = report(*SMALL, "--sharding", "tiered", "--plan", plan)
+        check_prediction(r)
+        assert (r["losses"], r["auc"]) == (row["losses"], row["auc"]), plan  # one id a bag: no sum to round
+        rows = r["rows"]
+        lookups = {tier: rows[tier]["lookups"] for tier in rows if tier != "unseen_lookups"}
+        assert sum(lookups.values()) == 26 * (r["samples"] + r["epochs"][-1]["samples"]) and min(lookups.values()) > 0, lookups
+        for tier, count in lookups.items():
+            assert abs(rows[tier]["coverage"] - 100 * count / sum(lookups.values())) < 1e-9
+        assert (rows["unseen_lookups"] > 0) == (plan == "three.plan")
+        vectors, plain = (x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, row))
+        assert vectors != plain
+    assert r["rows"]["dp"]["rows"] == 26 * 40 and r["config"]["plan"] == "two.plan"
+    assert row["rows"] is None
+    run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", says=["rows of tier dp       1040, which took"])
+    run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", "--explain", says=["Fork<tier>", "[dp] Split<dp>", "Merge<tier>"])
+    write_row_plan("other.plan", ["dp", "row"], [("C1", [1, 1], [], [])])
+    write_row_plan("order.plan", ["row", "dp"], [(name, [1, 199], [], []) for name in names])
+    write_row_plan("twice.plan", ["dp", "row"], [("C1", [2, 198], [4, 4], [])])
+    for arguments, text in [
+            (["--sharding", "tiered"], "--sharding tiered needs --plan FILE, which says which rows are in which tier"),
+            (["--plan", "two.plan"], "--plan two.plan says which rows are in which tier, and --sharding row has none"),
+            (["--sharding", "tiered", "--plan", "other.plan"], "the row plan says that table 'C1' has 2 rows, and the layer's has 200"),
+            (["--sharding", "tiered", "--plan", "order.plan"], "Tiered<> takes its tiers from the most copies to one, and Row last"),
+            (["--sharding", "tiered", "--plan", "twice.plan"], "twice.plan: the row plan of table 'C1': row 4 stands twice"),
+            (["--sharding", "tiered", "--plan", "none.plan"], "none.plan"),
+            (["--sharding", "tiered", "--plan", "two.plan", "--order", "sample"], "rows with several copies (DP, Flex)")]:
+        error = run(*SMALL, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
 
 
 def tower_files():
@@ -562,8 +600,9 @@ def trace():
 
 
 def mpi():
-    for sharding in ("row", "mixed"):
-        arguments = [*SMALL, "--sharding", sharding, "--hosts", 2, "--bag", 2]
+    write_row_plan("rows.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [3, 7, 190], [], []) for i in range(26)])
+    for sharding in (["row"], ["mixed"], ["flex"], ["tiered", "--plan", "rows.plan"]):
+        arguments = [*SMALL, "--sharding", *sharding, "--hosts", 2, "--bag", 2]
         threads = report(*arguments, "--ranks", 4)
         processes = report(*arguments, ranks=4)
         assert processes["config"]["backend"] == "mpi"
@@ -600,6 +639,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -7,7 +7,7 @@ import json
 import math
 import random
 
-from programs import main, run
+from programs import main, run, write_row_plan
 
 SMALL = ["--steps", 8, "--batch", 8, "--rows", 300, "--users", 120, "--length", 16, "--history", 10, "--dim", 8, "--top", "16-1"]
 
@@ -82,9 +82,11 @@ def trains():
 
 def shardings():
     """Sequences are not summed, so that the same losses come of every sharding and collective, to the last bit."""
+    write_row_plan("items.plan", ["dp", "flex", "row"], [("item", [5, 20, 275], [*range(20, 40), *range(5)], [])])
     for pooling in ("attention", "transformer"):
         expected = None
-        for policies in (["row"], ["table"], ["dp"], ["col"], ["row", "--no-prefetch"], ["row", "--collective", "hierarchical"]):
+        for policies in (["row"], ["table"], ["dp"], ["col"], ["row", "--no-prefetch"], ["row", "--collective", "hierarchical"],
+                         ["flex"], ["tiered", "--plan", "items.plan"], ["tiered", "--plan", "items.plan", "--collective", "hierarchical"]):
             r = report(*SMALL, "--pooling", pooling, "--sharding", *policies)
             assert len(set(r["losses"])) == 8
             expected = expected or (r["losses"], r["auc"])
