@@ -15,6 +15,7 @@
 #include "figures.hpp"
 #include "options.hpp"
 #include "result.hpp"
+#include "shardwise/checkpoint/row_plan_file.hpp"
 #include "shardwise/core/error.hpp"
 
 /// \file
@@ -45,8 +46,10 @@ void write(const std::string& path, const std::string& text) {
 int run(const Options& o) {
     check_writable(o.json);
     check_writable(o.svg);
+    check_writable(o.out);
     const plan_rows::Result result = plan_rows::plan(o);
     plan_rows::print(result, o);
+    if (!o.out.empty()) shardwise::write_row_plan(o.out, plan_rows::row_plan(result, o));
     if (!o.json.empty()) write(o.json, plan_rows::to_json(result, o).dump(1) + "\n");
     if (!o.svg.empty()) write(o.svg, plan_rows::figures(result, o));
     return 0;

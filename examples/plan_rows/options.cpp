@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "shardwise/checkpoint/profile_file.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -80,6 +81,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         ->allow_extra_args(false)
         ->type_name("LAW")
         ->default_str("");
+    app.add_option("--profile", o.profile,
+                   "Access profile of all tables, as profile_rows --out writes it, instead of --distribution and --law")
+        ->type_name("FILE");
     app.add_option("--dim", o.dims,
                    "Elements of a row, of 4 bytes: one number, or one a table with commas between them")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -124,6 +128,10 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                        fmt::format("GB/s of a rank: {}. Not given: memory alone ends a tier", link.text))
             ->type_name("GB/S")
             ->default_str("");
+    app.add_option("--out", o.out,
+                   "File for the plan: which rows of the profile's tables are in which tier, as trainers take it "
+                   "(--plan) and read_row_plan reads it")
+        ->type_name("FILE");
     app.add_option("--svg", o.svg,
                    "File for a picture (SVG): what replication of a row costs by p, and what "
                    "replicating ever more of these rows does")
@@ -138,8 +146,20 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         throw sw::BadInput{std::string{error.what()} + " (plan_rows --help shows all options)"};
     }
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
-    const std::size_t tables = o.distributions.size() + o.laws.size();
-    if (tables == 0) throw sw::BadInput{"no table to plan for: give --distribution FILE or --law LAW, one a table"};
+    const std::size_t others = o.distributions.size() + o.laws.size();
+    if (o.profile.empty() && others == 0)
+        throw sw::BadInput{
+            "no table to plan for: give --distribution FILE or --law LAW, one a table, or --profile FILE"};
+    if (!o.profile.empty() && others != 0)
+        throw sw::BadInput{"--profile has all tables: give no --distribution and no --law beside it"};
+    if (o.profile.empty() && !o.out.empty())
+        throw sw::BadInput{
+            fmt::format("--out {} needs --profile FILE: distributions and laws say how often rows are "
+                        "looked up, and not which rows those are",
+                        o.out)};
+    if (!o.profile.empty()) o.access = sw::read_profile(o.profile);
+    const std::size_t tables = o.profile.empty() ? others : o.access.tables.size();
+    if (tables == 0) throw sw::BadInput{fmt::format("{}: a profile of no table", o.profile)};
     if (o.dims.size() != 1 && o.dims.size() != tables)
         throw sw::BadInput{fmt::format("--dim {}: {} numbers for {} tables; give one, or one a table",
                                        fmt::join(o.dims, ","), o.dims.size(), tables)};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shardwise/planning/access_profile.hpp"
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/scaling.hpp"
 
@@ -20,10 +21,13 @@ namespace sw = shardwise;
 struct Options {
     std::vector<std::string> distributions;  ///< files, each a table
     std::vector<std::string> laws;           ///< each a table, behind those of files
-    std::vector<int> dims{256};              ///< (table), or one for all
+    std::string profile;                     ///< file of `access`, instead of these; empty: none
+    sw::AccessProfile access;
+    std::vector<int> dims{256};  ///< (table), or one for all
     sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
     std::int64_t chunk = 0;
     sw::FlexShardOptions plan;
+    std::string out;  ///< file for the row plan
     std::string svg;
     std::string json;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "result.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -16,6 +17,7 @@
 
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/row_plans.hpp"
 
 namespace plan_rows {
 
@@ -89,6 +91,7 @@ ordered_json config_json(const Options& o) {
     constexpr std::array goals{"neutral", "memory", "communication"};
     return {{"distributions", o.distributions},
             {"laws", o.laws},
+            {"profile", o.profile},
             {"dims", o.dims},
             {"hosts", o.scaling.topology.hosts},
             {"ranks", o.scaling.topology.ranks()},
@@ -159,6 +162,8 @@ Result plan(const Options& o) {
         tables.push_back({file, read(file), o.dims[tables.size()]});
     for (const std::string& law : o.laws)
         tables.push_back({law, sw::row_law(law), o.dims[tables.size()]});
+    for (const sw::TableAccess& table : o.access.tables)
+        tables.push_back({table.name, sw::distribution_of(table, o.access.samples), o.dims[tables.size()]});
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},
              .memory = sw::paper_row_memory(o.scaling),
              .plan = {},
@@ -175,6 +180,22 @@ Result plan(const Options& o) {
             add(r.cost[i], sw::cost_of(strategies[i], o.scaling, static_cast<double>(table.distribution.rows()),
                                        table.dim, table.distribution.lookups()));
     return r;
+}
+
+sw::RowPlan row_plan(const Result& r, const Options& o) {
+    std::vector<std::string> names;
+    for (const Tier& tier : tiers_of(o))
+        names.emplace_back(name_of(tier.strategy));
+    std::vector<std::vector<std::int64_t>> rows;
+    for (std::size_t t = 0; t < r.plan.tables.size(); ++t) {
+        std::int64_t seen = std::ssize(o.access.tables[t].seen);  // chunks may hold others, which stay in the last tier
+        for (const Tier& tier : tiers_of(o)) {
+            if (tier.strategy == tiers_of(o).front().strategy) rows.emplace_back();
+            rows.back().push_back(std::min((r.plan.tables[t].*tier.rows).rows, seen));
+            seen -= rows.back().back();
+        }
+    }
+    return sw::plan_by_frequency(o.access, names, rows);
 }
 
 void print(const Result& r, const Options& o) {

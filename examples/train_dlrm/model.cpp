@@ -28,7 +28,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .towers = towers_of(o, comm.topology()),
-                                 .rows = o.rows.get(),
+                                 .rows = o.row_plan.get(),
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()},
                                 module_config(o))},

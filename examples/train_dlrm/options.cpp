@@ -140,8 +140,8 @@ void read_plan(Options& o) {
             fmt::format("--plan {} says which rows are in which tier, and --sharding {} has none: give "
                         "--sharding tiered, or no plan",
                         o.plan, o.policies.sharding)};
-    o.rows = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
-    o.policies.tiers = o.rows->tiers;
+    o.row_plan = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
+    o.policies.tiers = o.row_plan->tiers;
 }
 
 /// A number of towers, or a file of them.

@@ -62,11 +62,11 @@ struct Options {
     sw::Towers towers;    ///< from a file
     int tower_count = 0;  ///< without one; 0: as the collective has it
     std::string tower_file;
-    std::string plan;                         ///< file of `rows`
-    std::shared_ptr<const sw::RowPlan> rows;  ///< which rows are in which tier; null: none
-    int per_feature = 0;                      ///< c of the towers' module
-    int per_tower = 0;                        ///< p
-    int tower_dim = 0;                        ///< D
+    std::string plan;                             ///< file of `row_plan`
+    std::shared_ptr<const sw::RowPlan> row_plan;  ///< which rows are in which tier; null: none
+    int per_feature = 0;                          ///< c of the towers' module
+    int per_tower = 0;                            ///< p
+    int tower_dim = 0;                            ///< D
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 

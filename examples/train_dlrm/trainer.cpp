@@ -289,9 +289,9 @@ void Trainer::report() {
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
-    for (std::size_t tier = 0; o_.rows != nullptr && tier < o_.rows->tiers.size(); ++tier) {
-        RowTier& row = r.rows.emplace_back(RowTier{.name = o_.rows->tiers[tier], .rows = 0, .lookups = 0});
-        for (const sw::TableRowPlan& table : o_.rows->tables)
+    for (std::size_t tier = 0; o_.row_plan != nullptr && tier < o_.row_plan->tiers.size(); ++tier) {
+        RowTier& row = r.rows.emplace_back(RowTier{.name = o_.row_plan->tiers[tier], .rows = 0, .lookups = 0});
+        for (const sw::TableRowPlan& table : o_.row_plan->tables)
             row.rows += table.tiers[tier];
         for (const RankPart& part : r.ranks)
             row.lookups += part.lookups[tier];

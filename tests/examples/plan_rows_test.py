@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from programs import main, run
+from programs import main, read_safetensors, run, write_safetensors
 
 # Laws that have the published rows of RM-1 and RM-3 (FlexShard, Table 5), by the cut between DP and Flex.
 RM1_FLEX = "slopes:30000000:100064:346144:1284608:0.00128173828125:0.643688:1.087021:1.081441:1.025404"
@@ -218,6 +218,40 @@ def tables():
     assert text.count("does not exist: no row saves memory") == 2, text
 
 
+def profile():
+    """A profile's tables, and the plan of its rows as trainers take it."""
+    tables = {"a": (100, {70: 900, 3: 900, 8: 500, 99: 40, 5: 1}), "b": (7, {6: 30, 1: 2})}
+    tensors = {"samples": 1000}
+    for name, (rows, seen) in tables.items():
+        tensors |= {f"tables/{name}/total": [rows, sum(seen.values()), 0], f"tables/{name}/row": sorted(seen),
+                    f"tables/{name}/lookups": [seen[row] for row in sorted(seen)],
+                    f"tables/{name}/samples": [min(1000, seen[row]) for row in sorted(seen)]}
+    write_safetensors("profile", {"format": "shardwise access profile 1", "tables": json.dumps(list(tables))}, tensors)
+    common = ["--profile", "profile", "--hosts", 2, "--ranks", 4, "--batch", 1024, "--dim", 8, "--chunk", 1]
+    two = plan(*common, "--tiers", "dp,row", "--goal", "communication", "--a2a-global", 1, "--ar-global", 1, "--out", "two.plan")
+    write_runs("a", [(2, 0.9), (1, 0.5), (1, 0.04), (1, 0.001), (95, 0)])
+    write_runs("b", [(1, 0.03), (1, 0.002), (5, 0)])
+    same = plan("--distribution", "a", "--distribution", "b", *common[2:], "--tiers", "dp,row", "--goal", "communication",
+                "--a2a-global", 1, "--ar-global", 1)
+    assert two["tiers"] == same["tiers"] and [t["name"] for t in two["tables"]] == ["a", "b"]
+    metadata, found = read_safetensors("two.plan")
+    assert json.loads(metadata["tiers"]) == ["dp", "row"] and json.loads(metadata["tables"]) == ["a", "b"]
+    rows = [t["tiers"]["dp"]["rows"] for t in two["tables"]]
+    assert rows[0] > 2 and found["tables/a/tiers"] == [rows[0], 100 - rows[0]]
+    assert found["tables/a/replicated"] == [3, 70, 8, 99, 5][:rows[0]]
+    unseen = [row for row in range(100) if found["tables/a/unseen"][row // 64] >> row % 64 & 1]
+    assert unseen == [row for row in range(100) if row not in tables["a"][1]]
+    # chunks of rows that were not seen are not replicated
+    plan(*common[:-2], "--chunk", 50, "--tiers", "dp,row", "--goal", "communication", "--a2a-global", 1, "--ar-global", 100, "--out", "all.plan")
+    assert read_safetensors("all.plan")[1]["tables/a/tiers"] == [5, 95]
+    for arguments, text in [(["--profile", "profile", "--distribution", "a"], "--profile has all tables: give no --distribution"),
+                            (["--distribution", "a", "--out", "x"], "--out x needs --profile FILE"),
+                            (["--profile", "a"], "a: "),
+                            (["--profile", "profile", "--out", "/no/such/folder/plan"], "/no/such/folder/plan: cannot be written")]:
+        error = run(*arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
 def bad_usage():
     write_runs("good", [(10, 0.5)])
     for name, text in (("negative", "3 0.5\n1 -0.25\n"), ("nan", "1 nan\n"), ("words", "3 0.5 7\n"), ("rows", "2.5 0.1\n"), ("none", ""),
@@ -257,7 +291,7 @@ def bad_usage():
         ([*good, "--json", "/no/such/folder/plan.json"], "/no/such/folder/plan.json: cannot be written"),
         ([*good, "--svg", "/no/such/folder/rows.svg"], "/no/such/folder/rows.svg: cannot be written"),
         ([*good, "--json", "good", "--svg", "."], ".: cannot be written"),
-        ([*good, "--profile", "x"], "plan_rows --help"),
+        ([*good, "--profiles", "x"], "plan_rows --help"),
     ]:
         error = run(*arguments, status=2, says=[text])
         assert error.startswith("plan_rows: ") and len(error.strip().splitlines()) == 1, error
@@ -267,4 +301,4 @@ def bad_usage():
 
 
 main({"help": help_, "accounting": accounting, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
-      "speedup": speedup, "tables": tables, "bad_usage": bad_usage})
+      "speedup": speedup, "tables": tables, "profile": profile, "bad_usage": bad_usage})

@@ -25,22 +25,41 @@ def run(*arguments, status=0, says=(), ranks=None):
     return done.stdout if status == 0 else done.stderr
 
 
+def write_safetensors(path, metadata, tensors):
+    """tensors: whole numbers by name, lists or one."""
+    header, data = {"__metadata__": metadata}, b""
+    for name, numbers in tensors.items():
+        shape = [len(numbers)] if isinstance(numbers, list) else []
+        numbers = numbers if shape else [numbers]
+        begin = len(data)
+        data += struct.pack(f"<{len(numbers)}q", *numbers) if shape != [0] else b""
+        header[name] = {"dtype": "I64", "shape": shape, "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    """The metadata, and the whole numbers of each tensor."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    metadata = header.pop("__metadata__")
+    return metadata, {name: list(struct.unpack(f"<{(t['data_offsets'][1] - t['data_offsets'][0]) // 8}q", data[slice(*t["data_offsets"])]))
+                      for name, t in header.items()}
+
+
 def write_row_plan(path, tiers, tables):
     """Writes the file of a row plan. tables: (name, rows of each tier, replicated rows, unseen rows), each a table."""
-    tensors, data = {}, b""
+    tensors = {}
     for name, rows, replicated, unseen in tables:
         words = [0] * ((sum(rows) + 63) // 64 if unseen else 0)
         for row in unseen:
             words[row // 64] |= 1 << row % 64
         words = [word - (1 << 64) if word >= 1 << 63 else word for word in words]
-        for what, numbers in (("tiers", rows), ("replicated", replicated), ("unseen", words)):
-            begin = len(data)
-            data += struct.pack(f"<{len(numbers)}q", *numbers)
-            tensors[f"tables/{name}/{what}"] = {"dtype": "I64", "shape": [len(numbers)], "data_offsets": [begin, len(data)]}
-    metadata = {"format": "shardwise row plan 1", "tiers": json.dumps(tiers), "tables": json.dumps([table[0] for table in tables])}
-    header = json.dumps({"__metadata__": metadata, **tensors}).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + data)
+        tensors |= {f"tables/{name}/tiers": rows, f"tables/{name}/replicated": replicated, f"tables/{name}/unseen": words}
+    write_safetensors(path, {"format": "shardwise row plan 1", "tiers": json.dumps(tiers),
+                             "tables": json.dumps([table[0] for table in tables])}, tensors)
 
 
 def main(tests):

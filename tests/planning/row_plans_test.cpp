@@ -34,6 +34,15 @@ TEST(RowPlans, TheHottestRowsComeFirst) {
     EXPECT_FALSE(map.unseen(5));
 }
 
+TEST(RowPlans, ADistributionHasTheRowsThatWereSeenAndTheOthers) {
+    const sw::RowDistribution rows = sw::distribution_of(table, 10);
+    EXPECT_EQ((std::vector<sw::RowRun>{rows.runs().begin(), rows.runs().end()}),
+              (std::vector<sw::RowRun>{{1.3, 1}, {0.9, 1}, {0.4, 2}, {0.0, 4}}));
+    EXPECT_EQ(rows.rows(), 8);
+    EXPECT_DOUBLE_EQ(rows.lookups(), 3.0);
+    EXPECT_THROW(static_cast<void>(sw::distribution_of({.name = "t", .rows = 3}, 10)), sw::BadInput);
+}
+
 TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
     sw::TableAccess bounded = table;
     bounded.error = 2;

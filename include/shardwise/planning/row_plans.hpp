@@ -9,12 +9,18 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/planning/access_profile.hpp"
+#include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 
 /// \file
 /// From how often rows are looked up, and how many each tier has, to which rows those are.
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+/// How often the rows of a table are looked up, as a profile counted it; rows that it did not see never are.
+/// \param samples  the profile's
+/// Cost: a sort of the rows that were seen. \throws BadInput where nothing was looked up
+[[nodiscard]] RowDistribution distribution_of(const TableAccess& table, std::int64_t samples);
 
 /// The plan of one table that gives its hottest rows to the first tier, the next to the second, and all others to the
 /// last. Rows that an exact profile did not see are marked as such; they stay in the last tier.

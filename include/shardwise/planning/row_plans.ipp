@@ -14,6 +14,19 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+SHARDWISE_INLINE RowDistribution distribution_of(const TableAccess& table, std::int64_t samples) {
+    if (table.seen.empty() || samples < 1)
+        throw BadInput{concat({"table '", table.name, "': the profile saw no look-up of it: leave it out"})};
+    std::vector<RowRun> runs;
+    for (const RowAccess& row : by_frequency(table)) {
+        const double p = static_cast<double>(row.lookups) / static_cast<double>(samples);
+        if (runs.empty() || runs.back().p != p) runs.push_back({.p = p, .rows = 0});
+        ++runs.back().rows;
+    }
+    if (unseen_rows(table) > 0) runs.push_back({.p = 0.0, .rows = unseen_rows(table)});
+    return RowDistribution{std::move(runs)};
+}
+
 SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers) {
     const auto wrong = [&](const std::string& what) { return BadInput{concat({"table '", table.name, "': ", what})}; };
     if (tiers.size() < 2) throw wrong("a row plan has at least two tiers");
