@@ -121,9 +121,23 @@ TEST_P(Relays, MoveAsManyBytesAcrossHostsAsFlatOnTheSamePlacement) {
     }
 }
 
+/// Every bag has an id in every shard of rows.
+World world_of_full_bags(const sw::Topology& topology) {
+    World world = random_world(topology, 8);
+    for (auto& batch : world.batches) {
+        batch.values.clear();
+        for (std::int32_t& length : batch.lengths) {
+            length = topology.ranks();
+            for (int row = 0; row < length; ++row)
+                batch.values.push_back(row);
+        }
+    }
+    return world;
+}
+
 TEST_P(Relays, SendOneSumWhereFlatSendsOneFromEachRank) {
     const auto& [topology, count] = GetParam();
-    const World world = random_world(topology, 8);
+    const World world = world_of_full_bags(topology);
     const Crossing flat = crossing<sw::Row, sw::Flat>(world, {});
     const Crossing two_stage = crossing<sw::Row, sw::TwoStage>(world, {});
     EXPECT_EQ(two_stage.ids, flat.ids);

@@ -59,7 +59,7 @@ def bad_usage():
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),
             (["--towers", 0], "--towers 0: give at least 1, or a file"),
             (["--sharding", "auto", "--collective", "two_stage"], "--sharding auto may choose col; "),
-            (["--feature-groups", -1], "--groups -1: give at least 0"),
+            (["--feature-groups", -1], "--feature-groups -1: give at least 0"),
             (["--feature-groups", 14], "14 groups of 26 features: give at most half as many groups as features, or 0"),
             (["--towers", "nowhere.json"], "--towers nowhere.json: is neither a number nor a file"),
             (["--towers", "2x"], "--towers 2x: is neither a number nor a file"),
