@@ -336,7 +336,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.add_option("--learning-rate", o.learning_rate.base, "Of tables and dense weights");
     app.add_option("--seed", o.seed, "Of weights and partitions, and of generated data unless --data-seed is given");
     app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("");
-    app.add_option("--feature-groups", o.groups, "Generated features belong together in so many groups, as in train_dlrm");
+    app.add_option("--feature-groups", o.groups,
+                   "Generated features belong together in so many groups, as in train_dlrm");
     app.add_option("--ranks", ranks, "Ranks (threads) of the training without towers");
     try {
         app.parse(argc, argv);

@@ -36,7 +36,8 @@ TEST(rows, are_planned) {
 }
 
 TEST(rows, are_planned_for_a_memory_of_ones_own) {
-    const sw::MergedRows rows{{{.name = "clicks", .distribution = sw::row_law("zipf:1000000:1.05:400"), .dim = 64}}, 32};
+    const sw::MergedRows rows{{{.name = "clicks", .distribution = sw::row_law("zipf:1000000:1.05:400"), .dim = 64}},
+                              32};
     const sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
     // clang-format off
     // Weights and one moment a row of them, no dynamic memory at all.

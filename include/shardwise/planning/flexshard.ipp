@@ -114,7 +114,7 @@ FlexShardPlan plan_of_least(const MergedRows& rows, const RowMemory& memory, boo
         walk.take(Strategy::flex, &TableTiers::flex, budget,
                   [&](double dim, double p) { return sooner_than_row(Strategy::flex, dim, p); });
     if (walk.plan().net_bytes <= budget) return walk.plan();
-    const FlexShardPlan least = plan_of_least_memory(rows, memory, options.flex);
+    FlexShardPlan least = plan_of_least_memory(rows, memory, options.flex);
     if (least.net_bytes <= budget) return least;
     const TableTiers total = least.total();
     throw BadInput{concat({"a budget of ", std::to_string(std::llround(budget)),

@@ -164,8 +164,7 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
         if (traits_.tiered && !any)
             throw BadInput{
                 concat({"table '", tables_[t].name, "' asks for sharding '", asked,
-                        "', and in a Tiered layer every table has rows in all tiers: leave it empty, and say "
-                        "in the row plan which rows are in which"})};
+                        "', and every table of a Tiered layer is in all tiers: leave it empty, and give a row plan"})};
         if (!any && named(asked) == 0) {
             std::string text =
                 concat({"table '", tables_[t].name, "' asks for sharding '", asked, "'; this layer has "});
