@@ -101,7 +101,8 @@ TEST(Placement, RefusesMapsThatDoNotFit) {
     EXPECT_EQ(error_of_list<0>(), "");
     EXPECT_EQ(error_of_list<1>(), by + ": its maps are of 2 tables, and it was given 3");
     EXPECT_EQ(error_of_list<2>(), "");  // one block of all columns
-    EXPECT_EQ(error_of_list<4>(), by + ", table 'b': shard 0 is on rank 4 of a home of 4: they are numbered from 0 inside it");
+    EXPECT_EQ(error_of_list<4>(),
+              by + ", table 'b': shard 0 is on rank 4 of a home of 4: they are numbered from 0 inside it");
     EXPECT_NE(error_of_list<5>().find("which has a shard of this table already"), std::string::npos);
 }
 
