@@ -98,7 +98,6 @@ RC_GTEST_PROP(RowMap, TakesAQuarterByteARowAndEightBytesAReplicatedOne, ()) {
     shardwise::MemoryAccount memory;
     const RowMap map{plan, memory.tables()};
     RC_ASSERT(memory.static_bytes() == map.bytes());
-    RC_ASSERT(shardwise::row_map_bytes(plan) == map.bytes());
     const std::int64_t replicated = plan.rows - plan.tiers.back();
     RC_ASSERT(map.bytes() <= plan.rows / 4 + 8 * replicated + 32);
     bool in_order = std::is_sorted(plan.unseen.begin(), plan.unseen.end());

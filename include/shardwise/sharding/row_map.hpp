@@ -131,9 +131,6 @@ class RowMap {
     std::pmr::vector<std::uint32_t> rows_;                 // (place in the plan)
 };
 
-/// What the map of a plan will take of its memory. \throws BadInput as RowMap
-[[nodiscard]] std::int64_t row_map_bytes(const TableRowPlan& plan);
-
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)

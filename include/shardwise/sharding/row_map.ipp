@@ -95,8 +95,4 @@ SHARDWISE_INLINE std::int64_t RowMap::bytes() const noexcept {
     return static_cast<std::int64_t>(blocks_.size() * sizeof(Block) + (places_.size() + rows_.size()) * 4);
 }
 
-SHARDWISE_INLINE std::int64_t row_map_bytes(const TableRowPlan& plan) {
-    return RowMap{plan}.bytes();
-}
-
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -77,8 +77,7 @@ struct ShardingAxis {
         static_assert(!detail::has_tiers_inside<T>, SHARDWISE_TIERED_IN_MIXED);
         static_assert(knows<T> || detail::is_tiered<T> || detail::has_tiers_inside<T>,
                       "Sharding<> takes Row, Col<>, Col<Factor>, Table, DP, Flex, a ShardingPolicy of your own, "
-                      "Mixed<> of several "
-                      "of them, each once, or Tiered<>");
+                      "Mixed<> of several of them, each once, or Tiered<>");
         if constexpr (knows<T>)
             static_assert(detail::is_whole<T>,
                           "a ShardingPolicy whose home is one rank keeps whole tables on every rank: its splits is "

@@ -70,7 +70,7 @@ constexpr LayerFacts facts_of() {
     f.way = std::is_same_v<Collective, TwoStage>       ? Way::two_stage
             : std::is_same_v<Collective, Hierarchical> ? Way::hierarchical
                                                        : Way::flat;
-    f.mixed = is_mixed<Sharding> && boost::mp11::mp_size<Shardings>::value > 1;
+    f.mixed = is_mixed<Sharding>;
     f.tiered = is_tiered<Sharding>;
     f.any_copies = !boost::mp11::mp_all_of<Shardings, LivesInWorld>::value;
     f.none_travels = boost::mp11::mp_all_of<Shardings, LivesInSelf>::value;

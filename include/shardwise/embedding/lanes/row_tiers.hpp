@@ -28,7 +28,6 @@ struct RowTiers {
         bool mean = false;
     };
     int tiers = 0;                  ///< 0: the layer has none
-    bool beside_pooled = false;     ///< a layer with sequences has pooled features, too
     bool wide = false;              ///< some row's number takes more than 31 bits
     std::vector<Feature> features;  ///< of the layer
 

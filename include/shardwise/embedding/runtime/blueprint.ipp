@@ -89,7 +89,6 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
                     concat({"the row plan has a table '", plan.table, "', and the layer has none of that name"})};
     }
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
-    row_tiers_.beside_pooled = traits_.pools == Pools::by_table;
     for (const TableConfig& table : tables_) {
         if (table.rows < 1)
             throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
