@@ -12,6 +12,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/sharding/row_map.hpp"
+#include "shardwise/sharding/row_reduction.hpp"
 #include "shardwise/sharding/shard_map.hpp"
 #include "shardwise/topology/members.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -50,6 +51,7 @@ struct TablePlacement {
     std::string name;
     std::shared_ptr<const ShardMap> map;
     std::vector<ShardPlacement> shards;
+    DenseSums dense = {};  ///< between the copies of its rows
 };
 
 /// One feature under a policy.

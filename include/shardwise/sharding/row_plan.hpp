@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
+#include "shardwise/sharding/row_reduction.hpp"
 
 /// \file
 /// Which rows of which tables are in which tier.
@@ -22,6 +25,10 @@ struct TableRowPlan {
     std::vector<std::int64_t> replicated;  ///< the rows of all tiers but the last, tier by tier, the most used first;
                                            ///< empty: rows 0, 1, 2, ... in this order
     std::vector<bool> unseen;              ///< (row): no profile saw it; empty: none such
+    std::vector<RowTouches> touches = {};  ///< (tier): expected in a step; empty: not known
+    std::optional<RowReduction> reduction = {};  ///< of the rows of all tiers but the last; not given: whichever is
+                                                 ///< expected to move less, level by level; touched ones, if that is
+                                                 ///< not known
 
     friend bool operator==(const TableRowPlan&, const TableRowPlan&) = default;
 };
@@ -38,11 +45,14 @@ struct RowPlan {
     friend bool operator==(const RowPlan&, const RowPlan&) = default;
 };
 
+/// Which sums of the rows of a tier travel dense: what the plan says, or expects to be cheaper.
+[[nodiscard]] DenseSums dense_sums(const TableRowPlan& plan, std::size_t tier, const SumBytes& bytes);
+
 /// The plan that puts all rows of a table into the last tier.
 [[nodiscard]] TableRowPlan all_in_last_tier(const std::string& table, std::int64_t rows, std::size_t tiers);
 
-/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, or a row is replicated twice
-/// or is none of the table
+/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, a row is replicated twice
+/// or is none of the table, or more rows are expected to be touched than there are
 void check(const TableRowPlan& plan);
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -32,6 +32,14 @@ SHARDWISE_INLINE void RowPlan::add_to(Digest& digest) const {
     }
 }
 
+SHARDWISE_INLINE DenseSums dense_sums(const TableRowPlan& plan, std::size_t tier, const SumBytes& bytes) {
+    if (plan.reduction.has_value()) {
+        const bool dense = *plan.reduction == RowReduction::dense;
+        return {.rank = dense, .host = dense, .world = dense};
+    }
+    return plan.touches.empty() ? DenseSums{} : cheaper_sums(plan.tiers[tier], plan.touches[tier], bytes);
+}
+
 SHARDWISE_INLINE TableRowPlan all_in_last_tier(const std::string& table, std::int64_t rows, std::size_t tiers) {
     TableRowPlan plan{.table = table, .rows = rows, .tiers = {}, .replicated = {}, .unseen = {}};
     plan.tiers.assign(tiers, 0);
@@ -51,6 +59,14 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     if (!plan.unseen.empty() && std::ssize(plan.unseen) != plan.rows)
         throw wrong(
             concat({"it says of ", plan.unseen.size(), " rows whether they were seen, and the table has ", plan.rows}));
+    if (!plan.touches.empty() && plan.touches.size() != plan.tiers.size())
+        throw wrong(concat(
+            {"it says how many rows are touched of ", plan.touches.size(), " tiers, and it has ", plan.tiers.size()}));
+    for (std::size_t tier = 0; tier < plan.touches.size(); ++tier)
+        for (const double rows : {plan.touches[tier].rank, plan.touches[tier].host, plan.touches[tier].world})
+            if (!(rows >= 0.0 && rows <= static_cast<double>(plan.tiers[tier])))
+                throw wrong(concat({"a step is expected to touch ", std::to_string(rows), " of the ", plan.tiers[tier],
+                                    " rows of tier ", tier, ": give 0 to all of them"}));
     if (plan.replicated.empty()) return;
     const std::int64_t replicated = all - plan.tiers.back();
     if (std::ssize(plan.replicated) != replicated)

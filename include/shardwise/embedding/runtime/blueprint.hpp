@@ -121,6 +121,7 @@ class LayerBlueprint {
     std::vector<Part> parts_;
     steps::FeaturesByPlan features_by_plan_;
     std::vector<std::shared_ptr<const RowMap>> row_maps_;  // (table), with tiers
+    std::vector<std::vector<DenseSums>> dense_sums_;       // (table, tier), with tiers
     RowTiers row_tiers_;
     Digest digest_;
 };

@@ -89,6 +89,8 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
                     concat({"the row plan has a table '", plan.table, "', and the layer has none of that name"})};
     }
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
+    const Codec& wire = traits_.wires.backward;
+    const std::int64_t partial = traits_.order->wide && wire.exact ? 8 : wire.bytes;
     for (const TableConfig& table : tables_) {
         if (table.rows < 1)
             throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
@@ -98,6 +100,9 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
             throw BadInput{concat({"the row plan says that table '", table.name, "' has ", plan.rows,
                                    " rows, and the layer's has ", table.rows})};
         row_maps_.push_back(std::make_shared<RowMap>(plan, memory));
+        auto& dense = dense_sums_.emplace_back();
+        for (std::size_t tier = 0; tier < plan.tiers.size(); ++tier)
+            dense.push_back(dense_sums(plan, tier, {.partial = table.dim * partial, .whole = table.dim * wire.bytes}));
         row_tiers_.wide |= table.rows > std::numeric_limits<std::int32_t>::max();
         for (const std::string& feature : features_of(table)) {
             const LayerFeatures::Result& result = features_.results[row_tiers_.features.size()];
@@ -123,6 +128,8 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
             part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of, tier);
+            for (TablePlacement& table : part.placement.tables)
+                if (traits_.tiered) table.dense = at(dense_sums_, table.table)[i];
             const bool at_home = part.placement.home.size == 1;
             part.pooling = {.pooled = pooled,
                             .beside_pooled = by_table,
@@ -199,9 +206,12 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
     if (rows != nullptr) rows->add_to(digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
-        for (const TablePlacement& table : part.placement.tables)
+        for (const TablePlacement& table : part.placement.tables) {
+            if (traits_.tiered)
+                digest_.add(std::int64_t{table.dense.rank + 2 * table.dense.host + 4 * table.dense.world});
             for (const ShardPlacement& shard : table.shards)
                 digest_.add(std::int64_t{shard.owner});
+        }
 }
 
 SHARDWISE_INLINE void LayerBlueprint::check_batches(std::size_t count) const {

@@ -3,30 +3,20 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/embedding/kernels/row_groups.hpp"
+#include "shardwise/embedding/steps/row_arrival.hpp"
 #include "shardwise/embedding/steps/row_exchange.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
-
-namespace detail {
-
-/// How a level deals rows over its members: by one digit of the row's number.
-struct Digit {
-    Members group;
-    Members under;
-    [[nodiscard]] int of(LocalRow row) const {
-        return static_cast<int>(row / static_cast<LocalRow>(under.size) % static_cast<LocalRow>(group.size));
-    }
-};
-
-}  // namespace detail
 
 /// Rows and their sums, cut by destination; and what arrives, grouped by row again. Also the exchange of one flight.
 struct RowsTape final : Exchange {
@@ -36,36 +26,15 @@ struct RowsTape final : Exchange {
         std::vector<std::int64_t> first;  // (member + 1)
         RowGroups groups;
         std::int64_t arrived = 0;
-    };
-    struct Arrival {
-        int member = 0;
-        std::size_t set = 0;
-        std::int64_t count = 0;
-        const LocalRow* rows = nullptr;
-        const std::byte* sums = nullptr;  // (count, dim)
+        bool dense = false;  // messages have all rows that may be dealt
     };
     std::vector<Set> sets;  // (slot)
-    std::vector<Arrival> arrivals;
+    std::vector<detail::RowArrival> arrivals;
     Folder fold;
     std::vector<Buffer<float>> decoded;  // (member): where the wire is not exact
 
-    /// What the sums are that leave: floats that a wire may round, or doubles.
-    struct Element {
-        bool from_wide;  ///< contributions are doubles
-        bool wide;       ///< sums are
-        const Codec* codec;
-
-        [[nodiscard]] std::int64_t in_memory() const { return wide ? 8 : 4; }
-        [[nodiscard]] std::int64_t on_wire() const { return wide ? 8 : codec->bytes; }
-        [[nodiscard]] bool exact() const { return wide || codec->exact; }
-    };
-    static Element element(const OrderTraits& order, const Codec& codec, bool gather, bool from_partial) {
-        const bool partial = order.wide && codec.exact;
-        return {.from_wide = from_partial && partial, .wide = !gather && partial, .codec = &codec};
-    }
-
     void bind(const StepEnv& env, const HeldShards& held, Lanes& lanes, std::pmr::memory_resource& memory,
-              const Element& element, bool gather) {
+              const detail::RowElement& element, bool gather, bool from_partial) {
         rank_ = env.rank;
         digit_ = {env.group, env.under};
         held_ = &held;
@@ -73,62 +42,84 @@ struct RowsTape final : Exchange {
         memory_ = &memory;
         element_ = element;
         gather_ = gather;
+        from_partial_ = from_partial;
         const auto members = static_cast<std::size_t>(env.group.size);
         sets.resize(lanes.rows.size());
         arrivals.clear();
         decoded.resize(members);
-        for (std::size_t k = 0; k < lanes.rows.size(); ++k)
+        for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
+            sets[k].dense = dense(held.shards[k]);
             cut(env.topology, lanes.rows[k], sets[k], members);
+        }
     }
     [[nodiscard]] PartSize size(int peer) override {
         PartSize part;
-        for (std::size_t k = 0; k < sets.size(); ++k) {
-            part.control += 4;
-            part.payload += range(sets[k], peer).count * (4 + dim(k) * element_.on_wire());
-        }
+        for (std::size_t k = 0; k < sets.size(); ++k)
+            if (sets[k].dense) {
+                const detail::DealtRows all = dealt(k, rank_, peer);
+                part.payload += all.count * dim(k) * element_.on_wire() + all.mask_bytes();
+            } else {
+                part.control += 4;
+                part.payload += range(sets[k], peer).count * (4 + dim(k) * element_.on_wire());
+            }
         return part;
     }
     void pack(int peer, ByteWriter& to) override {
         const std::byte* const begin = to.position();
         for (const Set& set : sets)
-            to.put(static_cast<std::uint32_t>(range(set, peer).count));
+            if (!set.dense) to.put(static_cast<std::uint32_t>(range(set, peer).count));
         for (const Set& set : sets) {
             const Range of = range(set, peer);
-            to.put(set.rows.data() + of.first, of.count);
+            if (!set.dense) to.put(set.rows.data() + of.first, of.count);
         }
-        // Doubles are aligned by the padding that would else stand behind them: the size stays.
-        if (element_.wide) to.pad(begin);
+        // Doubles are aligned by the padding that would else stand behind them: the size stays. Bits stand before them,
+        // and behind what is narrower.
+        if (element_.wide) {
+            put_touched(peer, to);
+            to.pad(begin);
+        }
         for (std::size_t k = 0; k < sets.size(); ++k) {
             const Range of = range(sets[k], peer);
-            const std::int64_t count = of.count * dim(k);
             const std::byte* const from = sets[k].sums.data() + of.first * dim(k) * element_.in_memory();
-            if (element_.wide) {
-                to.put(reinterpret_cast<const double*>(from), count);
-            } else {
-                element_.codec->encode(reinterpret_cast<const float*>(from),
-                                       to.skip(static_cast<std::size_t>(count * element_.on_wire())), count);
+            const std::int64_t row = dim(k) * element_.on_wire();
+            if (!sets[k].dense) {
+                encode(from, to.skip(static_cast<std::size_t>(of.count * row)), of.count * dim(k));
+                continue;
             }
+            const detail::DealtRows all = dealt(k, rank_, peer);
+            std::byte* const sums = zeros(to, all.count * row);
+            for (std::int64_t i = 0; i < of.count; ++i)
+                encode(from + i * dim(k) * element_.in_memory(), sums + all.place(at(sets[k].rows, of.first + i)) * row,
+                       dim(k));
         }
+        if (!element_.wide) put_touched(peer, to);
     }
     void unpack(int peer, ByteReader& from) override {
         const std::size_t first = arrivals.size();
         std::int64_t elements = 0;
         const int member = digit_.group.index(peer);
         for (std::size_t k = 0; k < sets.size(); ++k) {
-            const auto count = static_cast<std::int64_t>(from.get<std::uint32_t>());
-            arrivals.push_back({.member = member, .set = k, .count = count, .rows = nullptr, .sums = nullptr});
-            elements += count * dim(k);
+            detail::RowArrival& arrival = arrivals.emplace_back();
+            arrival.member = member;
+            arrival.set = k;
+            arrival.dealt = dealt(k, peer, rank_);
+            if (!sets[k].dense) arrival.count = static_cast<std::int64_t>(from.get<std::uint32_t>());
+            arrival.sent = sets[k].dense ? arrival.dealt.count : arrival.count;
+            elements += arrival.sent * dim(k);
         }
         for (std::size_t k = 0; k < sets.size(); ++k)
             arrivals[first + k].rows = from.view<LocalRow>(arrivals[first + k].count);
-        if (element_.wide) from.skip_padding();
+        if (element_.wide) {
+            get_touched(first, from);
+            from.skip_padding();
+        }
         if (from.overrun()) return;
         float* decode_to = nullptr;
         if (!element_.exact())
             decode_to = at(decoded, member).on(*memory_).resize(static_cast<std::size_t>(elements)).data();
         for (std::size_t k = 0; k < sets.size(); ++k) {
-            Arrival& arrival = arrivals[first + k];
-            const std::int64_t count = arrival.count * dim(k);
+            detail::RowArrival& arrival = arrivals[first + k];
+            const std::int64_t count = arrival.sent * dim(k);
             const auto* bytes = from.view<std::byte>(count * element_.on_wire());
             arrival.sums = bytes;
             if (element_.exact()) continue;
@@ -136,23 +127,25 @@ struct RowsTape final : Exchange {
             arrival.sums = reinterpret_cast<const std::byte*>(decode_to);
             decode_to += count;
         }
+        if (!element_.wide) get_touched(first, from);
     }
     /// Groups what arrived and what stayed by row, contributions in the order of members.
     void end() override {
         for (std::size_t k = 0; k < sets.size(); ++k) {
             const Range mine = range(sets[k], rank_);
-            arrivals.push_back({.member = digit_.group.index(rank_),
-                                .set = k,
-                                .count = mine.count,
-                                .rows = sets[k].rows.data() + mine.first,
-                                .sums = sets[k].sums.data() + mine.first * dim(k) * element_.in_memory()});
+            detail::RowArrival& own = arrivals.emplace_back();
+            own.member = digit_.group.index(rank_);
+            own.set = k;
+            own.count = mine.count;
+            own.rows = sets[k].rows.data() + mine.first;
+            own.sums = sets[k].sums.data() + mine.first * dim(k) * element_.in_memory();
         }
-        std::sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
+        std::sort(arrivals.begin(), arrivals.end(), [](const detail::RowArrival& a, const detail::RowArrival& b) {
             return a.set != b.set ? a.set < b.set : a.member < b.member;
         });
         for (Set& set : sets)
             set.arrived = 0;
-        for (const Arrival& arrival : arrivals)
+        for (const detail::RowArrival& arrival : arrivals)
             sets[arrival.set].arrived += arrival.count;
         std::size_t end = 0;
         for (std::size_t k = 0; k < sets.size(); ++k) {
@@ -168,6 +161,48 @@ struct RowsTape final : Exchange {
         std::int64_t first;
         std::int64_t count;
     };
+    [[nodiscard]] bool dense(const HeldShards::Shard& shard) const {
+        return detail::travels_dense(shard.dense, gather_, from_partial_);
+    }
+    /// The rows that a member may have for another.
+    [[nodiscard]] detail::DealtRows dealt(std::size_t k, int from, int to) const {
+        return digit_.dealt(from, digit_.group.index(gather_ ? from : to), held_->shards[k].rows);
+    }
+    /// A bit for each row that may be dealt, of all dense sets.
+    void put_touched(int peer, ByteWriter& to) const {
+        for (std::size_t k = 0; k < sets.size(); ++k) {
+            if (!sets[k].dense) continue;
+            const Range of = range(sets[k], peer);
+            const detail::DealtRows all = dealt(k, rank_, peer);
+            std::byte* const touched = zeros(to, all.mask_bytes());
+            for (std::int64_t i = of.first; i < of.first + of.count; ++i) {
+                const std::int64_t place = all.place(at(sets[k].rows, i));
+                touched[place / 8] |= std::byte{1} << place % 8;
+            }
+        }
+    }
+    void get_touched(std::size_t first, ByteReader& from) {
+        for (std::size_t k = 0; k < sets.size(); ++k) {
+            if (!sets[k].dense) continue;
+            detail::RowArrival& arrival = arrivals[first + k];
+            arrival.touched = from.view<std::byte>(arrival.dealt.mask_bytes());
+            if (arrival.touched == nullptr) return;
+            for (std::int64_t i = 0; i < arrival.dealt.mask_bytes(); ++i)
+                arrival.count += std::popcount(std::to_integer<unsigned>(arrival.touched[i]));
+        }
+    }
+    void encode(const std::byte* from, std::byte* to, std::int64_t count) const {
+        if (!element_.wide) {
+            element_.codec->encode(reinterpret_cast<const float*>(from), to, count);
+        } else if (count != 0) {
+            std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(double));
+        }
+    }
+    static std::byte* zeros(ByteWriter& to, std::int64_t bytes) {
+        std::byte* const here = to.skip(static_cast<std::size_t>(bytes));
+        std::fill_n(here, bytes, std::byte{0});
+        return here;
+    }
     [[nodiscard]] std::int64_t dim(std::size_t k) const { return held_->shards[k].dim; }
     [[nodiscard]] std::size_t destination(LocalRow row) const {
         return gather_ ? 0 : static_cast<std::size_t>(digit_.of(row));
@@ -199,22 +234,22 @@ struct RowsTape final : Exchange {
             set.first[m] = set.first[m - 1];
         set.first[0] = 0;
     }
-    void group(std::size_t k, std::span<const Arrival> arrived) {
+    void group(std::size_t k, std::span<const detail::RowArrival> arrived) {
         Set& set = sets[k];
         const std::int64_t bytes = dim(k) * element_.in_memory();
         Buffer<Contribution>& contributions = set.groups.on(*memory_).resize(set.arrived);
         std::size_t number = 0;
-        for (const Arrival& arrival : arrived) {
+        for (const detail::RowArrival& arrival : arrived) {
             const int source = digit_.group.member(rank_, arrival.member);
-            for (std::int64_t i = 0; i < arrival.count; ++i)
-                contributions[number++] = {.gradient = arrival.sums + i * bytes, .weight = 1.0F, .source = source};
+            arrival.for_each([&](LocalRow, std::int64_t place) {
+                contributions[number++] = {.gradient = arrival.sums + place * bytes, .weight = 1.0F, .source = source};
+            });
         }
         const HeldShards::Shard& shard = held_->shards[k];
         lanes_->rows[k] = set.groups.group(static_cast<int>(k), shard.dim, shard.rows, set.arrived, [&](auto use) {
             std::uint64_t next = 0;
-            for (const Arrival& arrival : arrived)
-                for (std::int64_t r = 0; r < arrival.count; ++r)
-                    use(arrival.rows[r], next++);
+            for (const detail::RowArrival& arrival : arrived)
+                arrival.for_each([&](LocalRow row, std::int64_t) { use(row, next++); });
         });
     }
 
@@ -223,8 +258,9 @@ struct RowsTape final : Exchange {
     const HeldShards* held_ = nullptr;
     Lanes* lanes_ = nullptr;
     std::pmr::memory_resource* memory_ = nullptr;
-    Element element_{};
+    detail::RowElement element_{};
     bool gather_ = false;
+    bool from_partial_ = false;
 };
 
 namespace detail {
@@ -234,6 +270,7 @@ struct RowsCost {
     EmbeddingCost& cost;
     Digit digit;
     bool gather;
+    bool from_partial;
 
     /// Whether the member with a number is sent, or keeps, a row.
     [[nodiscard]] bool to_member(std::int64_t row, int number) const {
@@ -248,10 +285,16 @@ struct RowsCost {
                 const int to = digit.group.member(from, number);
                 if (to == from) continue;
                 TierTraffic& cell = round.at(from, to);
-                cost.for_shards(from, [&](std::size_t key, int, const ShardPlacement& shard) {
-                    cell.control += 4;
-                    cell.payload +=
-                        count(at(cost.touched, from)[key], number) * (4 + shard.columns.count * element_bytes);
+                cost.for_shards(from, [&](std::size_t key, int t, const ShardPlacement& shard) {
+                    const std::int64_t row_bytes = shard.columns.count * element_bytes;
+                    if (travels_dense(own_sums(*cost.placement, t), gather, from_partial)) {
+                        const std::int64_t all =
+                            digit.dealt(from, gather ? digit.group.index(from) : number, shard.rows).count;
+                        cell.payload += all * row_bytes + (all + 7) / 8;
+                    } else {
+                        cell.control += 4;
+                        cell.payload += count(at(cost.touched, from)[key], number) * (4 + row_bytes);
+                    }
                 });
             }
     }
@@ -284,15 +327,16 @@ struct RowsBody {
         std::pmr::memory_resource& memory = *view.template state<WorkMemory>().resource;
         tape.fold.prepare(order, held.widest, memory);
         tape.bind(env, held, view.lanes(), memory,
-                  RowsTape::element(order, view.template state<Wires>().backward, Gather, FromPartial), Gather);
+                  row_element(order, view.template state<Wires>().backward, Gather, FromPartial), Gather, FromPartial);
         return tape;
     }
     static void memory(const CostEnv& env, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        const auto element = RowsTape::element(*cost.order, cost.wires->backward, Gather, FromPartial);
+        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
         const Digit digit{env.group, env.under};
         const int mine = env.group.index(rank);
         std::vector<std::int64_t> decoded(static_cast<std::size_t>(env.group.size), 0);
-        cost.for_shards(rank, [&](std::size_t key, int, const ShardPlacement& shard) {
+        cost.for_shards(rank, [&](std::size_t key, int t, const ShardPlacement& shard) {
+            const bool dense = travels_dense(own_sums(*cost.placement, t), Gather, FromPartial);
             const int dim = shard.columns.count;
             std::int64_t arrived = 0;
             for (int number = 0; number < env.group.size; ++number) {
@@ -300,7 +344,9 @@ struct RowsBody {
                 for (const std::int64_t row : at(cost.touched, env.group.member(rank, number))[key])
                     if (Gather || digit.of(static_cast<LocalRow>(row)) == mine) ++count;
                 arrived += count;
-                if (!element.exact() && number != mine) at(decoded, number) += 4 * count * dim;
+                if (element.exact() || number == mine) continue;
+                const DealtRows dealt = digit.dealt(env.group.member(rank, number), Gather ? number : mine, shard.rows);
+                at(decoded, number) += 4 * (dense ? dealt.count : count) * dim;
             }
             const auto sent = std::ssize(at(cost.touched, rank)[key]);
             tally.need(element.in_memory() * sent * dim);
@@ -312,8 +358,8 @@ struct RowsBody {
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));
     }
     static void shape(const CostEnv& env, EmbeddingCost& cost, TrafficMatrix& round) {
-        const auto element = RowsTape::element(*cost.order, cost.wires->backward, Gather, FromPartial);
-        const RowsCost rows{cost, {env.group, env.under}, Gather};
+        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
+        const RowsCost rows{cost, {env.group, env.under}, Gather, FromPartial};
         rows.send(element.on_wire(), round);
         rows.arrive();
     }

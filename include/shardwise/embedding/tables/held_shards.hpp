@@ -16,6 +16,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// How sums of a table's rows travel, where `rank` stands for those that each rank begins with: its own, or in a home
+/// of several ranks, whose owners hear from all of them, the home's.
+[[nodiscard]] inline DenseSums own_sums(const Placement& placement, int table) {
+    DenseSums dense = at(placement.tables, table).dense;
+    if (placement.home.size > 1) dense.rank = dense.host;
+    return dense;
+}
+
 /// The shards of a placement on one rank, by table, then shard. Where steps speak of a *slot*, it is a number in here.
 struct HeldShards {
     static constexpr const char* state_name = "HeldShards";
@@ -23,7 +31,8 @@ struct HeldShards {
         int table = 0;  ///< number in the placement
         int shard = 0;
         std::int64_t rows = 0;
-        int dim = 0;  ///< columns of this shard
+        int dim = 0;           ///< columns of this shard
+        DenseSums dense = {};  ///< of its rows, between their copies; `rank` of this rank's own
     };
 
     std::vector<Shard> shards;
@@ -39,7 +48,11 @@ struct HeldShards {
                 const ShardPlacement& shard = at(table.shards, s);
                 if (!placement.holds(rank, shard)) continue;
                 at(slots.back(), s) = static_cast<int>(shards.size());
-                shards.push_back({.table = t, .shard = s, .rows = shard.rows, .dim = shard.columns.count});
+                shards.push_back({.table = t,
+                                  .shard = s,
+                                  .rows = shard.rows,
+                                  .dim = shard.columns.count,
+                                  .dense = own_sums(placement, t)});
                 widest = std::max(widest, shard.columns.count);
             }
         }
