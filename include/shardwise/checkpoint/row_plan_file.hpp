@@ -22,8 +22,9 @@
 ///
 /// Tensors, all I64, of each table: `tables/<name>/tiers` (tiers,), the rows of each; `tables/<name>/replicated` (rows
 /// of all tiers but the last,), tier by tier, or (0,) where they are the first of the table; `tables/<name>/unseen`
-/// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none. The metadata `format` is
-/// "shardwise row plan 1", `tiers` and `tables` JSON lists of names.
+/// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none; and, where they are known,
+/// `tables/<name>/lookups` (tiers,), those of each tier in the profile. The metadata `format` is "shardwise row plan
+/// 1", `tiers` and `tables` JSON lists of names.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -79,13 +80,14 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         declare("tiers", std::ssize(table.tiers));
         declare("replicated", std::ssize(table.replicated));
         declare("unseen", (std::ssize(table.unseen) + 63) / 64);
+        if (!table.lookups.empty()) declare("lookups", std::ssize(table.lookups));
     }
     file.metadata("format", detail::row_plan_format);
     file.metadata("tiers", nlohmann::json(plan.tiers).dump());
     file.metadata("tables", nlohmann::json(names).dump());
     file.begin();
     for (const TableRowPlan& table : plan.tables)
-        for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen)})
+        for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen), table.lookups})
             file.append(std::span<const std::int64_t>{numbers});
     file.end();
 }
@@ -93,7 +95,7 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
 /// Reads a row plan, and checks all of it. Not collective. That its tables and tiers are those of a layer, the layer
 /// checks.
 /// \throws BadInput naming the file and what is wrong with it: damaged, no row plan, a row that is replicated twice or
-/// is none of its table, tiers that do not add up
+/// is none of its table, tiers that do not add up, look-ups that are none
 [[nodiscard]] inline RowPlan read_row_plan(const std::string& path) {
     SafetensorsReader file{path};
     RowPlan plan{.tiers = detail::row_plan_names(file, "tiers"), .tables = {}};
@@ -103,6 +105,8 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         table.tiers = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "tiers"));
         table.replicated = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "replicated"));
         const auto unseen = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "unseen"));
+        const std::string lookups = detail::row_plan_tensor(name, "lookups");
+        if (file.tensors().contains(lookups)) table.lookups = detail::row_plan_numbers(file, lookups);
         const auto wrong = [&](const std::string& what) {
             return BadInput{concat({path, ": the row plan of table '", name, "': ", what})};
         };

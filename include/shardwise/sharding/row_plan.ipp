@@ -39,6 +39,22 @@ SHARDWISE_INLINE TableRowPlan all_in_last_tier(const std::string& table, std::in
     return plan;
 }
 
+SHARDWISE_INLINE std::vector<double> expected_coverage(const RowPlan& plan) {
+    std::vector<double> shares(plan.tiers.size());
+    double all = 0.0;
+    for (const TableRowPlan& table : plan.tables) {
+        if (table.lookups.size() != shares.size()) return {};
+        for (std::size_t tier = 0; tier < shares.size(); ++tier) {
+            shares[tier] += static_cast<double>(table.lookups[tier]);
+            all += static_cast<double>(table.lookups[tier]);
+        }
+    }
+    if (!(all > 0.0)) return {};
+    for (double& share : shares)
+        share /= all;
+    return shares;
+}
+
 SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     const auto wrong = [&](const std::string& what) {
         return BadInput{concat({"the row plan of table '", plan.table, "': ", what})};
@@ -51,6 +67,10 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     if (!plan.unseen.empty() && std::ssize(plan.unseen) != plan.rows)
         throw wrong(
             concat({"it says of ", plan.unseen.size(), " rows whether they were seen, and the table has ", plan.rows}));
+    if (!plan.lookups.empty() && plan.lookups.size() != plan.tiers.size())
+        throw wrong(concat({"it has look-ups of ", plan.lookups.size(), " tiers, and rows of ", plan.tiers.size()}));
+    for (const std::int64_t lookups : plan.lookups)
+        if (lookups < 0) throw wrong(concat({"a tier has ", lookups, " look-ups: give each 0 or more"}));
     if (plan.replicated.empty()) return;
     const std::int64_t replicated = all - plan.tiers.back();
     if (std::ssize(plan.replicated) != replicated)
