@@ -32,6 +32,8 @@ T one_of(const char* flag, const std::string& word, const std::array<std::pair<c
 /// Options that would change nothing. \throws BadInput for the first that was given
 void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
+    if (given("--reduction") && o.out.empty())
+        throw sw::BadInput{"--reduction has no effect without --out FILE: it is written into the plan"};
     if (given("--cut") && !o.plan.flex)
         throw sw::BadInput{"--cut has no effect with --tiers dp,row: it says where DP ends and Flex begins"};
     if (o.plan.goal == sw::FlexShardGoal::memory) {
@@ -55,6 +57,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     std::string tiers = "dp,flex,row";
     std::string cut = "row";
     std::string goal = "neutral";
+    std::string reduction = "auto";
     double budget = 0;
     CLI::App app{
         "Plans which rows of embedding tables to replicate on every rank (dp), which on every host (flex), and which "
@@ -132,6 +135,11 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                    "File for the plan: which rows of the profile's tables are in which tier, as trainers take it "
                    "(--plan) and read_row_plan reads it")
         ->type_name("FILE");
+    app.add_option(
+        "--reduction", reduction,
+        "How gradients of replicated rows are summed: touched (rows that a step touched, with their "
+        "numbers), dense (all rows, and a bit a row), or auto: each table and level whichever is expected to "
+        "move fewer bytes");
     app.add_option("--svg", o.svg,
                    "File for a picture (SVG): what replication of a row costs by p, and what "
                    "replicating ever more of these rows does")
@@ -186,6 +194,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                                                {{{"neutral", sw::FlexShardGoal::neutral},
                                                  {"memory", sw::FlexShardGoal::memory},
                                                  {"communication", sw::FlexShardGoal::communication}}});
+    o.reduction = one_of<std::optional<sw::RowReduction>, 3>(
+        "--reduction", reduction,
+        {{{"auto", std::nullopt}, {"touched", sw::RowReduction::touched}, {"dense", sw::RowReduction::dense}}});
     if (given("--budget")) {
         if (!(std::abs(budget) <= 1e18)) throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", budget)};
         o.plan.budget = budget;

@@ -10,6 +10,7 @@
 #include "shardwise/planning/access_profile.hpp"
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/scaling.hpp"
+#include "shardwise/sharding/row_reduction.hpp"
 
 /// \file
 /// What plan_rows is asked for.
@@ -27,7 +28,8 @@ struct Options {
     sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
     std::int64_t chunk = 0;
     sw::FlexShardOptions plan;
-    std::string out;  ///< file for the row plan
+    std::string out;                            ///< file for the row plan
+    std::optional<sw::RowReduction> reduction;  ///< not given: whichever is expected to move less
     std::string svg;
     std::string json;
 };

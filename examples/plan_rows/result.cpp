@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
 #include "shardwise/planning/row_plans.hpp"
@@ -195,7 +196,11 @@ sw::RowPlan row_plan(const Result& r, const Options& o) {
             seen -= rows.back().back();
         }
     }
-    return sw::plan_by_frequency(o.access, names, rows);
+    sw::RowPlan plan = sw::plan_by_frequency(o.access, names, rows);
+    sw::expect_touches(plan, o.access, o.scaling.batch, o.scaling.topology);
+    for (sw::TableRowPlan& table : plan.tables)
+        table.reduction = o.reduction;
+    return plan;
 }
 
 void print(const Result& r, const Options& o) {

@@ -19,11 +19,17 @@ namespace sw = shardwise;
 using checkpoint_test::TemporaryFile;
 
 sw::RowPlan small() {
-    sw::RowPlan plan{.tiers = {"dp", "flex", "row"},
-                     .tables = {{.table = "a", .rows = 5, .tiers = {1, 2, 2}, .replicated = {4, 0, 3}, .unseen = {}},
-                                {.table = "b/\"", .rows = 200, .tiers = {0, 7, 193}, .replicated = {}, .unseen = {}}}};
+    sw::RowPlan plan{
+        .tiers = {"dp", "flex", "row"},
+        .tables = {
+            {.table = "a", .rows = 5, .tiers = {1, 2, 2}, .replicated = {4, 0, 3}, .unseen = {}, .lookups = {7, 0, 5}},
+            {.table = "b/\"", .rows = 200, .tiers = {0, 7, 193}, .replicated = {}, .unseen = {}}}};
     for (int row = 0; row < 200; ++row)
         plan.tables[1].unseen.push_back(row % 3 == 1 || row == 199);
+    plan.tables[1].touches = {{.rank = 0, .host = 0, .world = 0},
+                              {.rank = 1, .host = 2, .world = 7},
+                              {.rank = 10, .host = 100, .world = 193}};
+    plan.tables[1].reduction = sw::RowReduction::dense;
     return plan;
 }
 
@@ -57,10 +63,12 @@ TEST(RowPlanFile, AWrongPlanIsNotWritten) {
 
 /// A file of one table, as it should not be written.
 void write(const std::string& path, const std::vector<std::int64_t>& tiers, const std::vector<std::int64_t>& replicated,
-           const std::vector<std::int64_t>& unseen) {
+           const std::vector<std::int64_t>& unseen, const std::vector<std::int64_t>& lookups = {}) {
     sw::SafetensorsWriter file{path};
-    const std::pair<const char*, const std::vector<std::int64_t>&> all[] = {
-        {"tables/t/tiers", tiers}, {"tables/t/replicated", replicated}, {"tables/t/unseen", unseen}};
+    const std::pair<const char*, const std::vector<std::int64_t>&> all[] = {{"tables/t/tiers", tiers},
+                                                                            {"tables/t/replicated", replicated},
+                                                                            {"tables/t/unseen", unseen},
+                                                                            {"tables/t/lookups", lookups}};
     for (const auto& [name, numbers] : all)
         file.declare(name, sw::TensorType::i64, {std::ssize(numbers)});
     file.metadata("format", "shardwise row plan 1");
@@ -89,6 +97,10 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     EXPECT_EQ(refusal(file.path()), of + "a tier has 1 rows: give each 0 or more, and at most 2^63 - 1 together");
     write(file.path(), {2, 3}, {1, 0}, {1, 2});
     EXPECT_EQ(refusal(file.path()), of + "it has 2 words that say which of 5 rows were seen");
+    write(file.path(), {2, 3}, {1, 0}, {}, {1});
+    EXPECT_EQ(refusal(file.path()), of + "it has look-ups of 1 tiers, and rows of 2");
+    write(file.path(), {2, 3}, {1, 0}, {}, {1, -1});
+    EXPECT_EQ(refusal(file.path()), of + "a tier has -1 look-ups: give each 0 or more");
     write(file.path(), {2, 3}, {1, 0}, {3});
     EXPECT_EQ(refusal(file.path()), "");
     {

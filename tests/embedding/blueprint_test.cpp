@@ -14,7 +14,9 @@
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/col.hpp"
+#include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/row.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/table.hpp"
 #include "shardwise/topology/cluster.hpp"
 
@@ -148,4 +150,35 @@ TEST(Blueprint, BlocksByLoadKeepFewTablesOnManyRanks) {
 }
 
 }  // namespace
+/// Bytes of a step's sums of rows, where both ranks touch so many of the rows 0, 1, 2, ... of a table of 64.
+std::int64_t sum_bytes(std::int64_t touched, const sw::TableRowPlan& plan) {
+    using Tiers = sw::Tiered<sw::DP, sw::Row>;
+    const sw::RowPlan rows{.tiers = {"dp", "row"}, .tables = {plan}};
+    const auto blueprint = sw::EmbeddingLayer<sw::Sharding<Tiers>>::blueprint(
+        {.hosts = 1, .ranks_per_host = 2}, {{.name = "t", .rows = 64, .dim = 4}}, {}, {}, {}, &rows);
+    sw::JaggedBatch<std::int64_t> batch;
+    batch.samples = touched;
+    batch.features = 1;
+    for (std::int64_t row = 0; row < touched; ++row)
+        batch.values.push_back(row);
+    const sw::LayerCost cost = blueprint.predict_cost(std::vector{batch.view(), batch.view()});
+    return cost.backward.total().host.payload;
+}
+
+TEST(Blueprint, TheSumsOfATierTravelAsThePlanExpectsToBeCheaper) {
+    sw::TableRowPlan plan{.table = "t", .rows = 64, .tiers = {64, 0}, .replicated = {}, .unseen = {}};
+    const std::int64_t touched = 2 * 2 * 64 * (4 + 16) / 2;  // up and back, of each rank half the rows
+    const std::int64_t dense = 2 * 2 * (32 * 16 + 4);
+    EXPECT_EQ(sum_bytes(64, plan), touched);
+    EXPECT_EQ(sum_bytes(8, plan), touched / 8);
+    plan.reduction = sw::RowReduction::dense;
+    EXPECT_EQ(sum_bytes(64, plan), dense);
+    EXPECT_EQ(sum_bytes(8, plan), dense);
+    plan.reduction.reset();
+    plan.touches = {{.rank = 8, .host = 64, .world = 64}, {}};
+    EXPECT_EQ(sum_bytes(64, plan), touched / 2 + dense / 2);  // up touched, back dense
+    plan.reduction = sw::RowReduction::touched;
+    EXPECT_EQ(sum_bytes(64, plan), touched);
+}
+
 }  // namespace shardwise_test

@@ -150,9 +150,9 @@ inline sw::RowPlan make_row_plan(const std::vector<sw::TableConfig>& tables, con
         }
         if (dice.one_in(3)) one.reduction = dice.one_in(3) ? sw::RowReduction::touched : sw::RowReduction::dense;
         for (std::size_t tier = 0; tier < tiers.size() && seed % 2 == 0; ++tier) {
-            const auto touched = [&] { return static_cast<double>(dice.below(one.tiers[tier] + 1)); };
-            const auto most = static_cast<double>(one.tiers[tier]);
-            one.touches.push_back({.rank = touched(), .host = dice.one_in(2) ? most : touched(), .world = most});
+            const std::int64_t most = one.tiers[tier];
+            const auto touched = [&] { return dice.one_in(2) ? most : dice.below(most + 1); };
+            one.touches.push_back({.rank = touched(), .host = touched(), .world = touched()});
         }
         const std::int64_t replicated = table.rows - one.tiers.back();
         if (dice.one_in(3)) continue;  // the first rows, in order

@@ -26,6 +26,7 @@ TEST(RowPlans, TheHottestRowsComeFirst) {
     EXPECT_EQ(plan.tiers, (std::vector<std::int64_t>{1, 2, 5}));
     EXPECT_EQ(plan.replicated, (std::vector<std::int64_t>{6, 2, 1}));  // of rows 1 and 5, looked up alike, the first
     EXPECT_EQ(plan.unseen, (std::vector<bool>{true, false, false, true, true, false, false, true}));
+    EXPECT_EQ(plan.lookups, (std::vector<std::int64_t>{13, 13, 4}));
     const sw::RowMap map{plan};
     EXPECT_EQ(map.tier(6), 0);
     EXPECT_EQ(map.tier(1), 1);
@@ -48,6 +49,18 @@ TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
     bounded.error = 2;
     const std::vector<std::int64_t> tiers{2, 0};
     EXPECT_TRUE(sw::plan_by_frequency(bounded, tiers).unseen.empty());
+    bounded.lookups = 40;  // ten of rows that are not listed, or of listed ones that were counted too low
+    EXPECT_EQ(sw::plan_by_frequency(bounded, tiers).lookups, (std::vector<std::int64_t>{22, 18}));
+}
+
+TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {
+    sw::TableAccess other{.name = "user", .rows = 3, .lookups = 10, .error = 0, .seen = {{0, 1, 1}, {2, 9, 9}}};
+    sw::RowPlan plan = sw::plan_by_frequency({.samples = 10, .tables = {table, other}}, {"dp", "row"},
+                                             std::vector<std::vector<std::int64_t>>{{1, 0}, {1, 0}});
+    EXPECT_EQ(sw::expected_coverage(plan), (std::vector<double>{22.0 / 40, 18.0 / 40}));
+    plan.tables[0].lookups.clear();
+    EXPECT_TRUE(sw::expected_coverage(plan).empty());
+    EXPECT_TRUE(sw::expected_coverage({.tiers = {"dp", "row"}, .tables = {}}).empty());
 }
 
 std::string error_of(const std::vector<std::int64_t>& tiers) {

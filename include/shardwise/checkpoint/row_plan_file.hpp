@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,8 +23,11 @@
 ///
 /// Tensors, all I64, of each table: `tables/<name>/tiers` (tiers,), the rows of each; `tables/<name>/replicated` (rows
 /// of all tiers but the last,), tier by tier, or (0,) where they are the first of the table; `tables/<name>/unseen`
-/// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none. The metadata `format` is
-/// "shardwise row plan 1", `tiers` and `tables` JSON lists of names.
+/// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none; and, where they are known,
+/// `tables/<name>/lookups` (tiers,), those of each tier in the profile, `tables/<name>/touches` (tiers, 3), the rows of
+/// each that a step is expected to touch on a rank, a host and in the world, and `tables/<name>/reduction` (1,), 0 for
+/// touched and 1 for dense. The metadata `format` is "shardwise row plan
+/// 1", `tiers` and `tables` JSON lists of names.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -47,20 +51,35 @@ inline constexpr const char* row_plan_format = "shardwise row plan 1";
         throw BadInput{concat({file.path(), ": the metadata '", what, "' is no JSON list of names"})};
     return names.get<std::vector<std::string>>();
 }
+/// Numbers in a shape.
+[[nodiscard]] inline std::vector<std::int64_t> row_plan_numbers(SafetensorsReader& file, const std::string& name,
+                                                                const std::vector<std::int64_t>& shape) {
+    const TensorInfo& tensor = file.require(name, TensorType::i64, shape);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(tensor.elements()));
+    file.read(tensor, 0, std::span{numbers});
+    return numbers;
+}
 /// A list of numbers, as many as there are.
 [[nodiscard]] inline std::vector<std::int64_t> row_plan_numbers(SafetensorsReader& file, const std::string& name) {
     const auto found = file.tensors().find(name);
-    const std::int64_t count = found == file.tensors().end() ? 0 : found->second.elements();
-    const TensorInfo& tensor = file.require(name, TensorType::i64, {count});
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
-    file.read(tensor, 0, std::span{numbers});
-    return numbers;
+    return row_plan_numbers(file, name, {found == file.tensors().end() ? 0 : found->second.elements()});
 }
 [[nodiscard]] inline std::vector<std::int64_t> bits_of(const std::vector<bool>& rows) {
     std::vector<std::uint64_t> words((rows.size() + 63) / 64);
     for (std::size_t row = 0; row < rows.size(); ++row)
         words[row / 64] |= std::uint64_t{rows[row]} << row % 64;
     return {words.begin(), words.end()};
+}
+
+[[nodiscard]] inline std::vector<std::int64_t> numbers_of(const std::vector<RowTouches>& tiers) {
+    std::vector<std::int64_t> numbers;
+    for (const RowTouches& tier : tiers)
+        numbers.insert(numbers.end(), {tier.rank, tier.host, tier.world});
+    return numbers;
+}
+[[nodiscard]] inline std::vector<std::int64_t> number_of(const std::optional<RowReduction>& reduction) {
+    if (!reduction.has_value()) return {};
+    return {*reduction == RowReduction::dense ? 1 : 0};
 }
 
 }  // namespace detail
@@ -79,13 +98,19 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         declare("tiers", std::ssize(table.tiers));
         declare("replicated", std::ssize(table.replicated));
         declare("unseen", (std::ssize(table.unseen) + 63) / 64);
+        if (!table.lookups.empty()) declare("lookups", std::ssize(table.lookups));
+        if (!table.touches.empty())
+            file.declare(detail::row_plan_tensor(table.table, "touches"), TensorType::i64,
+                         {std::ssize(table.touches), 3});
+        if (table.reduction.has_value()) declare("reduction", 1);
     }
     file.metadata("format", detail::row_plan_format);
     file.metadata("tiers", nlohmann::json(plan.tiers).dump());
     file.metadata("tables", nlohmann::json(names).dump());
     file.begin();
     for (const TableRowPlan& table : plan.tables)
-        for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen)})
+        for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen), table.lookups,
+                                    detail::numbers_of(table.touches), detail::number_of(table.reduction)})
             file.append(std::span<const std::int64_t>{numbers});
     file.end();
 }
@@ -93,7 +118,7 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
 /// Reads a row plan, and checks all of it. Not collective. That its tables and tiers are those of a layer, the layer
 /// checks.
 /// \throws BadInput naming the file and what is wrong with it: damaged, no row plan, a row that is replicated twice or
-/// is none of its table, tiers that do not add up
+/// is none of its table, tiers that do not add up, look-ups that are none
 [[nodiscard]] inline RowPlan read_row_plan(const std::string& path) {
     SafetensorsReader file{path};
     RowPlan plan{.tiers = detail::row_plan_names(file, "tiers"), .tables = {}};
@@ -103,6 +128,22 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         table.tiers = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "tiers"));
         table.replicated = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "replicated"));
         const auto unseen = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "unseen"));
+        const std::string lookups = detail::row_plan_tensor(name, "lookups");
+        if (file.tensors().contains(lookups)) table.lookups = detail::row_plan_numbers(file, lookups);
+        const std::string touches = detail::row_plan_tensor(name, "touches");
+        if (file.tensors().contains(touches)) {
+            const auto tiers = std::ssize(table.tiers);
+            table.touches.resize(table.tiers.size());
+            for (std::size_t tier = 0; const std::int64_t rows : detail::row_plan_numbers(file, touches, {tiers, 3})) {
+                RowTouches& of = table.touches[tier / 3];
+                (tier % 3 == 0 ? of.rank : tier % 3 == 1 ? of.host : of.world) = rows;
+                ++tier;
+            }
+        }
+        const std::string reduction = detail::row_plan_tensor(name, "reduction");
+        if (file.tensors().contains(reduction))
+            table.reduction =
+                detail::row_plan_numbers(file, reduction, {1})[0] != 0 ? RowReduction::dense : RowReduction::touched;
         const auto wrong = [&](const std::string& what) {
             return BadInput{concat({path, ": the row plan of table '", name, "': ", what})};
         };

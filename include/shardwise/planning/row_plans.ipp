@@ -27,6 +27,30 @@ SHARDWISE_INLINE RowDistribution distribution_of(const TableAccess& table, std::
     return RowDistribution{std::move(runs)};
 }
 
+namespace detail {
+
+/// Look-ups of the rows of each tier; those of rows that are not listed belong to the last one.
+SHARDWISE_INLINE std::vector<std::int64_t> lookups_by_tier(const TableAccess& table,
+                                                           std::span<const std::int64_t> hottest,
+                                                           std::span<const std::int64_t> before_last) {
+    std::vector<std::int64_t> lookups;
+    std::int64_t left = table.lookups;
+    for (const std::int64_t rows : before_last) {
+        std::int64_t& sum = lookups.emplace_back(0);
+        for (const std::int64_t row : hottest.first(static_cast<std::size_t>(rows))) {
+            const auto found = std::lower_bound(table.seen.begin(), table.seen.end(), row,
+                                                [](const RowAccess& seen, std::int64_t r) { return seen.row < r; });
+            sum += found->lookups;
+        }
+        hottest = hottest.subspan(static_cast<std::size_t>(rows));
+        left -= sum;
+    }
+    lookups.push_back(left);
+    return lookups;
+}
+
+}  // namespace detail
+
 SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers) {
     const auto wrong = [&](const std::string& what) { return BadInput{concat({"table '", table.name, "': ", what})}; };
     if (tiers.size() < 2) throw wrong("a row plan has at least two tiers");
@@ -41,6 +65,7 @@ SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::s
     std::copy(before_last.begin(), before_last.end(), plan.tiers.begin());
     plan.tiers.back() = table.rows - replicated;
     plan.replicated = hottest_rows(table, replicated);
+    plan.lookups = detail::lookups_by_tier(table, plan.replicated, before_last);
     if (table.error != 0 || unseen_rows(table) == 0) return plan;
     plan.unseen.assign(static_cast<std::size_t>(table.rows), true);
     for (const RowAccess& row : table.seen)

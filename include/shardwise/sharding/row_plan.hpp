@@ -29,6 +29,8 @@ struct TableRowPlan {
     std::optional<RowReduction> reduction = {};  ///< of the rows of all tiers but the last; not given: whichever is
                                                  ///< expected to move less, level by level; touched ones, if that is
                                                  ///< not known
+    /// (tier): look-ups of its rows in the profile that the plan was made from, for reports alone; empty: not known
+    std::vector<std::int64_t> lookups = {};
 
     friend bool operator==(const TableRowPlan&, const TableRowPlan&) = default;
 };
@@ -51,8 +53,13 @@ struct RowPlan {
 /// The plan that puts all rows of a table into the last tier.
 [[nodiscard]] TableRowPlan all_in_last_tier(const std::string& table, std::int64_t rows, std::size_t tiers);
 
-/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, a row is replicated twice
-/// or is none of the table, or more rows are expected to be touched than there are
+/// The share of all look-ups that each tier takes in the profile that a plan was made from, 0 to 1; empty where it is
+/// not known of a table, or nothing was looked up.
+[[nodiscard]] std::vector<double> expected_coverage(const RowPlan& plan);
+
+/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, a row is replicated twice or
+/// is none of the table, look-ups are negative or not one number a tier, or more rows are expected to be touched than
+/// there are
 void check(const TableRowPlan& plan);
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -47,6 +47,22 @@ SHARDWISE_INLINE TableRowPlan all_in_last_tier(const std::string& table, std::in
     return plan;
 }
 
+SHARDWISE_INLINE std::vector<double> expected_coverage(const RowPlan& plan) {
+    std::vector<double> shares(plan.tiers.size());
+    double all = 0.0;
+    for (const TableRowPlan& table : plan.tables) {
+        if (table.lookups.size() != shares.size()) return {};
+        for (std::size_t tier = 0; tier < shares.size(); ++tier) {
+            shares[tier] += static_cast<double>(table.lookups[tier]);
+            all += static_cast<double>(table.lookups[tier]);
+        }
+    }
+    if (!(all > 0.0)) return {};
+    for (double& share : shares)
+        share /= all;
+    return shares;
+}
+
 SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     const auto wrong = [&](const std::string& what) {
         return BadInput{concat({"the row plan of table '", plan.table, "': ", what})};
@@ -63,10 +79,14 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
         throw wrong(concat(
             {"it says how many rows are touched of ", plan.touches.size(), " tiers, and it has ", plan.tiers.size()}));
     for (std::size_t tier = 0; tier < plan.touches.size(); ++tier)
-        for (const double rows : {plan.touches[tier].rank, plan.touches[tier].host, plan.touches[tier].world})
-            if (!(rows >= 0.0 && rows <= static_cast<double>(plan.tiers[tier])))
-                throw wrong(concat({"a step is expected to touch ", std::to_string(rows), " of the ", plan.tiers[tier],
+        for (const std::int64_t rows : {plan.touches[tier].rank, plan.touches[tier].host, plan.touches[tier].world})
+            if (rows < 0 || rows > plan.tiers[tier])
+                throw wrong(concat({"a step is expected to touch ", rows, " of the ", plan.tiers[tier],
                                     " rows of tier ", tier, ": give 0 to all of them"}));
+    if (!plan.lookups.empty() && plan.lookups.size() != plan.tiers.size())
+        throw wrong(concat({"it has look-ups of ", plan.lookups.size(), " tiers, and rows of ", plan.tiers.size()}));
+    for (const std::int64_t lookups : plan.lookups)
+        if (lookups < 0) throw wrong(concat({"a tier has ", lookups, " look-ups: give each 0 or more"}));
     if (plan.replicated.empty()) return;
     const std::int64_t replicated = all - plan.tiers.back();
     if (std::ssize(plan.replicated) != replicated)

@@ -20,9 +20,9 @@ enum class RowReduction : std::uint8_t {
 
 /// Rows of one table and tier that a step is expected to touch.
 struct RowTouches {
-    double rank = 0.0;   ///< by the samples of one rank
-    double host = 0.0;   ///< of all ranks of a host together
-    double world = 0.0;  ///< of all ranks
+    std::int64_t rank = 0;   ///< by the samples of one rank
+    std::int64_t host = 0;   ///< by those of all ranks of a host
+    std::int64_t world = 0;  ///< by those of all ranks
 
     friend bool operator==(const RowTouches&, const RowTouches&) = default;
 };
@@ -45,9 +45,9 @@ struct SumBytes {
 /// Whichever moves less: of `rows` rows the touched ones with 4 bytes each beside their sums, or all, with a bit each.
 [[nodiscard]] constexpr DenseSums cheaper_sums(std::int64_t rows, const RowTouches& touches,
                                                const SumBytes& bytes) noexcept {
-    const auto dense = [&](double touched, std::int64_t sum) {
+    const auto dense = [&](std::int64_t touched, std::int64_t sum) {
         const auto row = static_cast<double>(sum);
-        return rows > 0 && touched * (4.0 + row) > static_cast<double>(rows) * (row + 0.125);
+        return static_cast<double>(touched) * (row + 4.0) > static_cast<double>(rows) * (row + 0.125);
     };
     return {.rank = dense(touches.rank, bytes.partial),
             .host = dense(touches.host, bytes.partial),
