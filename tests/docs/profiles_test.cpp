@@ -14,6 +14,8 @@
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/data/loader.hpp"
+#include "shardwise/planning/expected_touches.hpp"
+#include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/access_counter.hpp"
 #include "shardwise/planning/coverage.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
@@ -55,6 +57,19 @@ Planned use_profile(const sw::AccessProfile& today) {
     for (const sw::RowAccess& row : sw::by_frequency(profile.tables[0])) plan(row.row, row.lookups);
     // clang-format on
     return {share, later, planned};
+}
+
+TEST(Profiles, SayHowManyRowsAStepTouches) {
+    const sw::AccessProfile profile{
+        .samples = 10000,
+        .tables = {{.name = "t", .rows = 50, .lookups = 9001, .seen = {{3, 1, 1}, {7, 9000, 9000}}}}};
+    const std::vector<std::vector<std::int64_t>> rows{{1, 0}};
+    // clang-format off
+sw::RowPlan plan = sw::plan_by_frequency(profile, {"dp", "row"}, rows);
+sw::expect_touches(plan, profile, 512, {.hosts = 2, .ranks_per_host = 2});  // 512 samples a rank and step
+plan.tables[0].reduction = sw::RowReduction::dense;                         // or leave it to what is expected
+    // clang-format on
+    EXPECT_EQ(plan.tables[0].touches[0], (sw::RowTouches{1, 1, 1}));
 }
 
 TEST(Profiles, AreMadeAndUsed) {
