@@ -182,22 +182,6 @@ Result plan(const Options& o) {
     return r;
 }
 
-sw::RowPlan row_plan(const Result& r, const Options& o) {
-    std::vector<std::string> names;
-    for (const Tier& tier : tiers_of(o))
-        names.emplace_back(name_of(tier.strategy));
-    std::vector<std::vector<std::int64_t>> rows;
-    for (std::size_t t = 0; t < r.plan.tables.size(); ++t) {
-        std::int64_t seen = std::ssize(o.access.tables[t].seen);  // chunks may hold others, which stay in the last tier
-        for (const Tier& tier : tiers_of(o)) {
-            if (tier.strategy == tiers_of(o).front().strategy) rows.emplace_back();
-            rows.back().push_back(std::min((r.plan.tables[t].*tier.rows).rows, seen));
-            seen -= rows.back().back();
-        }
-    }
-    return sw::plan_by_frequency(o.access, names, rows);
-}
-
 void print(const Result& r, const Options& o) {
     const sw::Topology& topology = o.scaling.topology;
     fmt::print("{} rows in {} table{}, {:.6g} look-ups a sample; {} hosts of {} ranks, {} samples a rank\n\n",
