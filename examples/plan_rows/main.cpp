@@ -17,6 +17,8 @@
 #include "result.hpp"
 #include "shardwise/checkpoint/row_plan_file.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/planning/expected_touches.hpp"
+#include "shardwise/planning/row_plans.hpp"
 
 /// \file
 /// Which rows of embedding tables to replicate, by how often each is looked up.
@@ -49,7 +51,13 @@ int run(const Options& o) {
     check_writable(o.out);
     const plan_rows::Result result = plan_rows::plan(o);
     plan_rows::print(result, o);
-    if (!o.out.empty()) shardwise::write_row_plan(o.out, plan_rows::row_plan(result, o));
+    if (!o.out.empty()) {
+        shardwise::RowPlan rows = shardwise::plan_by_frequency(o.access, result.plan, o.plan);
+        shardwise::expect_touches(rows, o.access, o.scaling.batch, o.scaling.topology);
+        for (shardwise::TableRowPlan& table : rows.tables)
+            table.reduction = o.reduction;
+        shardwise::write_row_plan(o.out, rows);
+    }
     if (!o.json.empty()) write(o.json, plan_rows::to_json(result, o).dump(1) + "\n");
     if (!o.svg.empty()) write(o.svg, plan_rows::figures(result, o));
     return 0;

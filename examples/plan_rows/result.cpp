@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
 #include "shardwise/planning/row_plans.hpp"
@@ -181,26 +180,6 @@ Result plan(const Options& o) {
             add(r.cost[i], sw::cost_of(strategies[i], o.scaling, static_cast<double>(table.distribution.rows()),
                                        table.dim, table.distribution.lookups()));
     return r;
-}
-
-sw::RowPlan row_plan(const Result& r, const Options& o) {
-    std::vector<std::string> names;
-    for (const Tier& tier : tiers_of(o))
-        names.emplace_back(name_of(tier.strategy));
-    std::vector<std::vector<std::int64_t>> rows;
-    for (std::size_t t = 0; t < r.plan.tables.size(); ++t) {
-        std::int64_t seen = std::ssize(o.access.tables[t].seen);  // chunks may hold others, which stay in the last tier
-        for (const Tier& tier : tiers_of(o)) {
-            if (tier.strategy == tiers_of(o).front().strategy) rows.emplace_back();
-            rows.back().push_back(std::min((r.plan.tables[t].*tier.rows).rows, seen));
-            seen -= rows.back().back();
-        }
-    }
-    sw::RowPlan plan = sw::plan_by_frequency(o.access, names, rows);
-    sw::expect_touches(plan, o.access, o.scaling.batch, o.scaling.topology);
-    for (sw::TableRowPlan& table : plan.tables)
-        table.reduction = o.reduction;
-    return plan;
 }
 
 void print(const Result& r, const Options& o) {

@@ -15,7 +15,6 @@
 #include "shardwise/planning/replication_curve.hpp"
 #include "shardwise/planning/row_costs.hpp"
 #include "shardwise/planning/scaling.hpp"
-#include "shardwise/sharding/row_plan.hpp"
 
 /// \file
 /// A plan, and all that is to be said of it.
@@ -36,9 +35,6 @@ struct Result {
 
 /// Reads the distributions and plans. \throws BadInput as the parts do
 [[nodiscard]] Result plan(const Options& o);
-
-/// Which rows of the profile are in which tier. \throws BadInput as plan_by_frequency
-[[nodiscard]] sw::RowPlan row_plan(const Result& result, const Options& o);
 
 /// "12.3 MB".
 [[nodiscard]] std::string bytes_text(double bytes);

@@ -14,11 +14,11 @@
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/data/loader.hpp"
-#include "shardwise/planning/expected_touches.hpp"
-#include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/access_counter.hpp"
 #include "shardwise/planning/coverage.hpp"
+#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
+#include "shardwise/planning/row_plans.hpp"
 
 namespace docs {
 namespace {
@@ -61,8 +61,7 @@ Planned use_profile(const sw::AccessProfile& today) {
 
 TEST(Profiles, SayHowManyRowsAStepTouches) {
     const sw::AccessProfile profile{
-        .samples = 10000,
-        .tables = {{.name = "t", .rows = 50, .lookups = 9001, .seen = {{3, 1, 1}, {7, 9000, 9000}}}}};
+        .samples = 10000, .tables = {{.name = "t", .rows = 50, .lookups = 9001, .seen = {{3, 1, 1}, {7, 9000, 9000}}}}};
     const std::vector<std::vector<std::int64_t>> rows{{1, 0}};
     // clang-format off
 sw::RowPlan plan = sw::plan_by_frequency(profile, {"dp", "row"}, rows);

@@ -12,6 +12,7 @@
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
+#include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/table.hpp"
 
 /// \file
@@ -29,6 +30,7 @@ using Layers =
                    sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Optimizer<sw::Adagrad>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::DP>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, sw::Wire<sw::Bf16>>,
+                   sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::None>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>, sw::Wire<sw::Bf16>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>,

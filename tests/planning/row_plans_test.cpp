@@ -63,6 +63,38 @@ TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {
     EXPECT_TRUE(sw::expected_coverage({.tiers = {"dp", "row"}, .tables = {}}).empty());
 }
 
+TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
+    // A row saves memory in DP where it is looked up more than (6 - 1/4) / 8 times a sample: rows 6 and 2.
+    const sw::AccessProfile profile{.samples = 10, .tables = {table, {.name = "none", .rows = 5}, table}};
+    const sw::Scaling scaling{.topology = {2, 2}, .batch = 8};
+    const std::vector<int> dims{16, 4, 16};
+    const auto plan = [&](const sw::FlexShardOptions& options) {
+        return sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), options, 1);
+    };
+    const sw::RowPlan two = plan({.flex = false, .goal = sw::FlexShardGoal::memory});
+    EXPECT_EQ(two.tiers, (std::vector<std::string>{"dp", "row"}));
+    EXPECT_EQ(two.tables[0].replicated, (std::vector<std::int64_t>{6, 2}));
+    EXPECT_EQ(two.tables[0], two.tables[2]);
+    EXPECT_EQ(two.tables[1].tiers, (std::vector<std::int64_t>{0, 5}));
+    EXPECT_EQ(two.tables[1].lookups, (std::vector<std::int64_t>{0, 0}));
+    // With a budget for everything, Flex has what DP leaves, but no row that nobody saw.
+    const sw::RowPlan three = plan({.budget = 1e9});
+    EXPECT_EQ(three.tables[0].tiers, (std::vector<std::int64_t>{2, 2, 4}));
+    EXPECT_EQ(three.tables[0].replicated, (std::vector<std::int64_t>{6, 2, 1, 5}));
+    const sw::RowPlan no_dp = plan({.dp = false, .budget = 1e9});
+    EXPECT_EQ(no_dp.tiers, (std::vector<std::string>{"flex", "row"}));
+    EXPECT_EQ(no_dp.tables[0].tiers, (std::vector<std::int64_t>{4, 4}));
+    EXPECT_EQ(plan({.dp = false}).tables[0].tiers, (std::vector<std::int64_t>{0, 8}));  // Flex saves no memory
+    EXPECT_THROW(static_cast<void>(plan({.dp = false, .flex = false})), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(
+                     sw::plan_profile(profile, std::vector<int>{4}, scaling, sw::paper_row_memory(scaling), {}, 1)),
+                 sw::BadInput);
+    EXPECT_THROW(
+        static_cast<void>(sw::plan_profile({.samples = 3, .tables = {{.name = "none", .rows = 5}}}, std::vector<int>{4},
+                                           scaling, sw::paper_row_memory(scaling), {}, 1)),
+        sw::BadInput);
+}
+
 std::string error_of(const std::vector<std::int64_t>& tiers) {
     try {
         static_cast<void>(sw::plan_by_frequency(table, tiers));

@@ -74,6 +74,8 @@ template <class Cost>
 
 /// What rank `rank` sends in each round, by a prediction of a whole program.
 [[nodiscard]] std::vector<std::int64_t> rounds_of(const std::vector<SegmentCost>& costs, int rank);
+/// The payload that rank `rank` sends for each exchange of the program, by the same: what Flight::count counts.
+[[nodiscard]] std::vector<std::int64_t> payload_by_post(const std::vector<SegmentCost>& costs, int rank);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -104,4 +104,14 @@ SHARDWISE_INLINE std::vector<std::int64_t> rounds_of(const std::vector<SegmentCo
     return bytes;
 }
 
+SHARDWISE_INLINE std::vector<std::int64_t> payload_by_post(const std::vector<SegmentCost>& costs, int rank) {
+    std::vector<std::int64_t> payload;
+    for (const SegmentCost& cost : costs)
+        for (const TrafficMatrix& step : cost.steps) {
+            const Traffic sent = step.sent_by(rank);
+            payload.push_back(sent.host.payload + sent.cross_host.payload);
+        }
+    return payload;
+}
+
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class Flight {
     [[nodiscard]] StepEnv& env() noexcept { return env_; }
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     void trace(Tracer* tracer) noexcept { tracer_ = tracer; }
+    /// Adds the payload of every message from here on to `payload`: (exchange of the program), bytes, as it is packed.
+    void count(std::span<std::int64_t> payload) noexcept { payload_ = payload; }
 
     /// Names the call that the next exchanges belong to, in errors and reports.
     void called_from(const SourceLocation& where) noexcept { where_ = where; }
@@ -95,6 +98,7 @@ class Flight {
     std::pmr::memory_resource* memory_;
     StepEnv env_;
     Tracer* tracer_ = nullptr;
+    std::span<std::int64_t> payload_;  // (exchange of the program), or nobody counts
     SourceLocation where_ = SourceLocation::current();
     std::uint32_t number_ = 0;
     std::uint16_t digest_ = 0;

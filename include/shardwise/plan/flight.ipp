@@ -95,6 +95,7 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
         if (!part.with(env_.rank, peer)) continue;
         const PartSize mine = part.exchange->size(peer);
         payload += mine.payload;
+        if (!payload_.empty()) payload_[part.step->post] += mine.payload;
         bytes += padded_part(mine.payload + mine.control);
         const std::int64_t theirs = part.exchange->expected(peer);
         expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
@@ -30,6 +31,7 @@ struct PlacedStep {
     const Instruction* step = nullptr;
     Members group;
     Members under;
+    std::size_t post = 0;  ///< of an exchange, its number among all of the program
 };
 /// One segment of an itinerary.
 struct Stage {

@@ -79,6 +79,7 @@ SHARDWISE_INLINE std::vector<Agreement> agreements(const Program& program, const
 SHARDWISE_INLINE Itinerary::Itinerary(const Program& program, const Topology& topology, int rank)
     : program_{&program}, topology_{topology}, rank_{rank}, stages_(program.segments.size()) {
     const std::vector<Agreement> agreed = agreements(program, topology);
+    std::size_t posts = 0;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
         const Segment& segment = program.segments[s];
         Stage& stage = stages_[s];
@@ -89,6 +90,8 @@ SHARDWISE_INLINE Itinerary::Itinerary(const Program& program, const Topology& to
         };
         place(segment.local, stage.local);
         place(segment.posts, stage.posts);
+        for (PlacedStep& step : stage.posts)
+            step.post = posts++;
         for (int peer = 0; peer < topology.ranks(); ++peer)
             if (segment.exchanges(topology, rank, peer)) stage.peers.push_back(peer);
     }

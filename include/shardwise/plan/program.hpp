@@ -77,6 +77,12 @@ struct Program {
     std::size_t forward = 0;  ///< how many of them are the plan's own
     std::size_t parts = 0;    ///< of the views of all steps
     Digest digest;            ///< of its steps; its owner adds what else all ranks must agree on
+
+    /// How many exchanges it has.
+    [[nodiscard]] std::size_t posts() const noexcept;
+    /// The sum of numbers, one an exchange in the order of the program, over those of the plan inside at `branch` and
+    /// of all plans inside that; {} is all.
+    [[nodiscard]] std::int64_t sum_of(const BranchPath& branch, std::span<const std::int64_t> by_post) const;
 };
 
 /// A plan as a list of values: a step, or junctions and the lines between them.

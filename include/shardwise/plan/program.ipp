@@ -15,6 +15,26 @@ SHARDWISE_INLINE bool Segment::exchanges(const Topology& topology, int a, int b)
                                  [&](const Instruction& post) { return post.group(topology).together(a, b); });
 }
 
+SHARDWISE_INLINE std::size_t Program::posts() const noexcept {
+    std::size_t count = 0;
+    for (const Segment& segment : segments)
+        count += segment.posts.size();
+    return count;
+}
+
+SHARDWISE_INLINE std::int64_t Program::sum_of(const BranchPath& branch, std::span<const std::int64_t> by_post) const {
+    SHARDWISE_ASSERT(by_post.size() == posts());
+    std::int64_t sum = 0;
+    const std::int64_t* number = by_post.data();
+    for (const Segment& segment : segments)
+        for (const Instruction& post : segment.posts) {
+            const auto common = std::mismatch(branch.begin(), branch.end(), post.branch.begin(), post.branch.end());
+            sum += common.first == branch.end() ? *number : 0;
+            ++number;
+        }
+    return sum;
+}
+
 namespace detail {
 
 /// Flattens one line, forward or backward.

@@ -32,7 +32,8 @@ enum class FlexShardCut : std::uint8_t {
 
 /// How to plan.
 struct FlexShardOptions {
-    bool flex = true;  ///< three tiers: DP, Flex and Row; else two: DP and Row
+    bool dp = true;    ///< there is a tier DP
+    bool flex = true;  ///< there is a tier Flex; always one Row
     FlexShardCut cut = FlexShardCut::row;
     FlexShardGoal goal = FlexShardGoal::neutral;
     /// Bytes that a rank may take above what it takes with all rows in Row, negative ones below. Not given: 0 for the
@@ -68,10 +69,10 @@ struct FlexShardPlan {
 /// A tier ends as well where its next row would communicate longer than in Row, if its bandwidths are known. `memory`
 /// and `communication`: each row where it takes least. `communication` with a budget that this would exceed: as
 /// `neutral`. With two tiers no plan of whole chunks communicates less in the same memory, but for the last row where
-/// tables differ in dimension. With three, the cut is the paper's and not always the best. \throws BadInput for a
-/// budget below the least that a plan takes (which it says), one with the goal `memory`, and for the goal
-/// `communication` without budget where bandwidths of its tiers are not known
-/// Cost: a pass over the merged runs for each tier.
+/// tables differ in dimension. With three, the cut is the paper's and not always the best. \throws BadInput for a plan
+/// of one tier, a budget below the least that a plan takes (which it says), one with the goal `memory`, and for the
+/// goal `communication` without budget where bandwidths of its tiers are not known Cost: a pass over the merged runs
+/// for each tier.
 [[nodiscard]] FlexShardPlan plan_flexshard(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory,
                                            const FlexShardOptions& options);
 

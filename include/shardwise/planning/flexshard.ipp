@@ -70,27 +70,30 @@ class TierWalk {
 /// A plan with each row where `costs(strategy, dim, p)` is least; of equal costs the more replicated one for DP, Row
 /// for Flex.
 template <class Costs>
-FlexShardPlan plan_of_least(const MergedRows& rows, const RowMemory& memory, bool flex, const Costs& costs) {
+FlexShardPlan plan_of_least(const MergedRows& rows, const RowMemory& memory, const FlexShardOptions& options,
+                            const Costs& costs) {
     TierWalk walk{rows, memory};
     const double all = std::numeric_limits<double>::infinity();
-    walk.take(Strategy::dp, &TableTiers::dp, all, [&](double dim, double p) {
-        const double dp = costs(Strategy::dp, dim, p);
-        return dp <= costs(Strategy::row, dim, p) && (!flex || dp <= costs(Strategy::flex, dim, p));
-    });
-    if (flex)
+    if (options.dp)
+        walk.take(Strategy::dp, &TableTiers::dp, all, [&](double dim, double p) {
+            const double dp = costs(Strategy::dp, dim, p);
+            return dp <= costs(Strategy::row, dim, p) && (!options.flex || dp <= costs(Strategy::flex, dim, p));
+        });
+    if (options.flex)
         walk.take(Strategy::flex, &TableTiers::flex, all,
                   [&](double dim, double p) { return costs(Strategy::flex, dim, p) < costs(Strategy::row, dim, p); });
     return walk.plan();
 }
 
 [[nodiscard]] SHARDWISE_INLINE FlexShardPlan plan_of_least_memory(const MergedRows& rows, const RowMemory& memory,
-                                                                  bool flex) {
-    return plan_of_least(rows, memory, flex, memory.bytes);
+                                                                  const FlexShardOptions& options) {
+    return plan_of_least(rows, memory, options, memory.bytes);
 }
 
 [[nodiscard]] SHARDWISE_INLINE FlexShardPlan plan_of_least_seconds(const MergedRows& rows, const Scaling& scaling,
-                                                                   const RowMemory& memory, bool flex) {
-    return plan_of_least(rows, memory, flex, [&](Strategy strategy, double dim, double p) {
+                                                                   const RowMemory& memory,
+                                                                   const FlexShardOptions& options) {
+    return plan_of_least(rows, memory, options, [&](Strategy strategy, double dim, double p) {
         return *row_seconds(scaling, strategy, dim, p);
     });
 }
@@ -106,15 +109,16 @@ FlexShardPlan plan_of_least(const MergedRows& rows, const RowMemory& memory, boo
     };
     const Strategy cut = options.cut == FlexShardCut::row ? Strategy::row : Strategy::flex;
     TierWalk walk{rows, memory};
-    walk.take(Strategy::dp, &TableTiers::dp, budget, [&](double dim, double p) {
-        return sooner_than_row(Strategy::dp, dim, p) &&
-               (!options.flex || memory.bytes(Strategy::dp, dim, p) <= memory.bytes(cut, dim, p));
-    });
+    if (options.dp)
+        walk.take(Strategy::dp, &TableTiers::dp, budget, [&](double dim, double p) {
+            return sooner_than_row(Strategy::dp, dim, p) &&
+                   (!options.flex || memory.bytes(Strategy::dp, dim, p) <= memory.bytes(cut, dim, p));
+        });
     if (options.flex)
         walk.take(Strategy::flex, &TableTiers::flex, budget,
                   [&](double dim, double p) { return sooner_than_row(Strategy::flex, dim, p); });
     if (walk.plan().net_bytes <= budget) return walk.plan();
-    FlexShardPlan least = plan_of_least_memory(rows, memory, options.flex);
+    FlexShardPlan least = plan_of_least_memory(rows, memory, options);
     if (least.net_bytes <= budget) return least;
     const TableTiers total = least.total();
     throw BadInput{concat({"a budget of ", std::to_string(std::llround(budget)),
@@ -138,6 +142,7 @@ SHARDWISE_INLINE TableTiers FlexShardPlan::total() const {
 SHARDWISE_INLINE FlexShardPlan plan_flexshard(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory,
                                               const FlexShardOptions& options) {
     static_cast<void>(checked(scaling));
+    if (!options.dp && !options.flex) throw BadInput{"a plan of the tier Row alone: give it DP, Flex or both, too"};
     if (options.budget && !(std::abs(*options.budget) <= 1e18))
         throw BadInput{"the budget is no number of bytes from -10^18 to 10^18"};
     switch (options.goal) {
@@ -146,12 +151,12 @@ SHARDWISE_INLINE FlexShardPlan plan_flexshard(const MergedRows& rows, const Scal
         case FlexShardGoal::memory:
             if (options.budget)
                 throw BadInput{"a budget has no effect where the goal is the least memory: leave it out"};
-            return detail::plan_of_least_memory(rows, memory, options.flex);
+            return detail::plan_of_least_memory(rows, memory, options);
         case FlexShardGoal::communication:
             break;
     }
     if (knows_seconds(scaling, options.flex)) {
-        FlexShardPlan plan = detail::plan_of_least_seconds(rows, scaling, memory, options.flex);
+        FlexShardPlan plan = detail::plan_of_least_seconds(rows, scaling, memory, options);
         if (!options.budget || plan.net_bytes <= *options.budget) return plan;
     } else if (!options.budget) {
         throw BadInput{

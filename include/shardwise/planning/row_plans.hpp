@@ -9,7 +9,10 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/planning/access_profile.hpp"
+#include "shardwise/planning/flexshard.hpp"
+#include "shardwise/planning/row_costs.hpp"
 #include "shardwise/planning/row_distribution.hpp"
+#include "shardwise/planning/scaling.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 
 /// \file
@@ -34,6 +37,20 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// \throws BadInput as above, and for another number of tables
 [[nodiscard]] RowPlan plan_by_frequency(const AccessProfile& profile, std::vector<std::string> tiers,
                                         std::span<const std::vector<std::int64_t>> rows);
+
+/// The same with as many rows in each tier as a FlexShard plan says, "dp", "flex" and "row", of which it has those that
+/// `options` name. Rows that the profile did not see stay in the last tier, whatever chunk they stand in.
+/// \param plan  of the profile's tables, in its order \throws BadInput as above
+[[nodiscard]] RowPlan plan_by_frequency(const AccessProfile& profile, const FlexShardPlan& plan,
+                                        const FlexShardOptions& options);
+
+/// From a profile to the rows of each tier: plans all its tables together, says which rows those are, and how many a
+/// step is expected to touch. A table of which nothing was looked up is in the last tier.
+/// \param dims  (table of the profile): elements of a row \param chunk  as of MergedRows
+/// \throws BadInput for another number of dims, and as plan_flexshard and MergedRows; where nothing was looked up at
+/// all Cost: sorts the rows that were seen, and plan_flexshard
+[[nodiscard]] RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
+                                   const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -10,6 +10,8 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/planning/coverage.hpp"
+#include "shardwise/planning/expected_touches.hpp"
+#include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_plans.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -85,6 +87,48 @@ SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, std::ve
         plan.tables.push_back(plan_by_frequency(profile.tables[t], rows[t]));
     }
     return plan;
+}
+
+SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, const FlexShardPlan& plan,
+                                           const FlexShardOptions& options) {
+    std::vector<std::string> names;
+    std::vector<TierRows TableTiers::*> tiers;
+    const auto add = [&](Strategy strategy, TierRows TableTiers::*tier) {
+        names.emplace_back(name_of(strategy));
+        tiers.push_back(tier);
+    };
+    if (options.dp) add(Strategy::dp, &TableTiers::dp);
+    if (options.flex) add(Strategy::flex, &TableTiers::flex);
+    add(Strategy::row, &TableTiers::row);
+    std::vector<std::vector<std::int64_t>> rows;
+    for (std::size_t t = 0; t < std::min(plan.tables.size(), profile.tables.size()); ++t) {
+        std::int64_t seen = std::ssize(profile.tables[t].seen);  // a plan's chunks may hold others
+        rows.emplace_back();
+        for (TierRows TableTiers::*tier : tiers) {
+            rows.back().push_back(std::min((plan.tables[t].*tier).rows, seen));
+            seen -= rows.back().back();
+        }
+    }
+    return plan_by_frequency(profile, std::move(names), rows);
+}
+
+SHARDWISE_INLINE RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
+                                      const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk) {
+    if (dims.size() != profile.tables.size())
+        throw BadInput{concat({dims.size(), " dimensions for a profile of ", profile.tables.size(), " tables"})};
+    std::vector<RowTable> used;
+    for (std::size_t t = 0; t < dims.size(); ++t)
+        if (profile.tables[t].lookups != 0 && !profile.tables[t].seen.empty())
+            used.push_back({profile.tables[t].name, distribution_of(profile.tables[t], profile.samples), dims[t]});
+    if (used.empty()) throw BadInput{"the profile saw no look-up of any table: profile samples that have ids"};
+    const FlexShardPlan of_used = plan_flexshard(MergedRows{std::move(used), chunk}, scaling, memory, options);
+    FlexShardPlan plan;
+    auto next = of_used.tables.begin();
+    for (const TableAccess& table : profile.tables)
+        plan.tables.push_back(table.lookups != 0 && !table.seen.empty() ? *next++ : TableTiers{});
+    RowPlan rows = plan_by_frequency(profile, plan, options);
+    expect_touches(rows, profile, scaling.batch, scaling.topology);
+    return rows;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <memory_resource>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct WorkMemory {
 struct FeaturesByPlan {
     static constexpr const char* state_name = "FeaturesByPlan";
     std::vector<std::vector<int>> features;  ///< (plan)
+};
+
+/// What a rank's tables have looked up so far for one plan: rows, or, where columns are split, parts of rows.
+struct LookedUpRows {
+    static constexpr const char* state_name = "LookedUpRows";
+    std::int64_t rows = 0;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,15 @@ class LayerBlueprint {
     [[nodiscard]] const steps::FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
     /// Of a layer with tiers, which rows are in which.
     [[nodiscard]] const RowTiers& row_tiers() const noexcept { return row_tiers_; }
+    /// Bytes of what finds them, on every rank.
+    [[nodiscard]] std::int64_t row_map_bytes() const noexcept;
+    /// (part): the payload that `rank` sends in a step that predict_cost() predicts, in bytes. The parts have all
+    /// exchanges.
+    [[nodiscard]] std::vector<std::int64_t> predict_payload(const LayerCost& cost, int rank) const {
+        return by_part(payload_by_post(cost.segments, rank));
+    }
+    /// (part): the sum of numbers, one an exchange of the program.
+    [[nodiscard]] std::vector<std::int64_t> by_part(std::span<const std::int64_t> by_post) const;
     /// Where the steps of a part stand in the program.
     [[nodiscard]] BranchPath path_of(std::size_t part) const {
         return parts_.size() == 1 ? BranchPath{} : BranchPath{part};

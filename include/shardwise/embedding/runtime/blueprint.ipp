@@ -247,10 +247,23 @@ SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
     for (const Part& part : parts_)
         bytes +=
             shardwise::static_bytes(part.placement, rank, traits_.rule->element_slots(), traits_.rule->row_slots());
-    for (const auto& map : row_maps_)
-        bytes += map->bytes();
+    bytes += row_map_bytes();
     if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(rank)));
     return bytes;
+}
+
+SHARDWISE_INLINE std::int64_t LayerBlueprint::row_map_bytes() const noexcept {
+    std::int64_t bytes = 0;
+    for (const auto& map : row_maps_)
+        bytes += map->bytes();
+    return bytes;
+}
+
+SHARDWISE_INLINE std::vector<std::int64_t> LayerBlueprint::by_part(std::span<const std::int64_t> by_post) const {
+    std::vector<std::int64_t> sums;
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+        sums.push_back(traits_.program.sum_of(path_of(part), by_post));
+    return sums;
 }
 
 SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,

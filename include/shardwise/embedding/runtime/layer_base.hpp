@@ -176,6 +176,8 @@ class LayerBase {
     }
     /// True when results are one matrix, without sequences.
     [[nodiscard]] bool is_pooled() const noexcept { return blueprint_.features().sequences == 0; }
+    /// The layer on paper: where its rows are, and what its parts are to move.
+    [[nodiscard]] const LayerBlueprint& blueprint() const noexcept { return blueprint_; }
     /// The communicator's, with the layer's towers.
     [[nodiscard]] const Topology& topology() const noexcept { return blueprint_.topology(); }
     [[nodiscard]] const Program& program() const noexcept { return blueprint_.traits().program; }
@@ -187,6 +189,10 @@ class LayerBase {
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
     /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.
     [[nodiscard]] const RowCounts& row_counts() const noexcept { return row_counts_; }
+    /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, and
+    /// payload that this rank has packed into messages, in bytes, since the layer was made.
+    [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
+    [[nodiscard]] std::vector<std::int64_t> sent_payload() const { return blueprint_.by_part(payload_); }
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -218,6 +224,8 @@ class LayerBase {
     steps::WorkMemory work_;
     UpdateStep step_;
     RowCounts row_counts_;
+    std::vector<steps::LookedUpRows> looked_up_;  // (part)
+    std::vector<std::int64_t> payload_;           // (exchange of the program)
     States bound_;
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;

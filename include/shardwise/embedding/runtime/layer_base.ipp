@@ -72,12 +72,15 @@ SHARDWISE_INLINE void LayerBase::bind_states() {
     bound_.bind({}, blueprint_.features_by_plan());
     bound_.bind({}, blueprint_.row_tiers());
     bound_.bind({}, row_counts_);
+    looked_up_.resize(stores_.size());
+    payload_.resize(traits.program.posts());
     for (std::size_t part = 0; part < stores_.size(); ++part) {
         const BranchPath path = blueprint_.path_of(part);
         bound_.bind(path, blueprint_.parts()[part].placement);
         bound_.bind(path, blueprint_.parts()[part].pooling);
         bound_.bind(path, held_[part]);
         bound_.bind(path, stores_[part]);
+        bound_.bind(path, looked_up_[part]);
     }
 }
 
@@ -110,6 +113,13 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     ++steps_;
 }
 
+SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::looked_up_rows() const {
+    std::vector<std::int64_t> rows;
+    for (const steps::LookedUpRows& part : looked_up_)
+        rows.push_back(part.rows);
+    return rows;
+}
+
 SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
     if (steps < 0 || steps > most_steps)
         throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
@@ -122,6 +132,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state() {
     states_.push_back(
         std::make_unique<detail::LayerState>(blueprint_.features(), itinerary_, bound_, comm_, *work_.resource));
     states_.back()->flight.trace(options_.tracer);
+    states_.back()->flight.count(payload_);
     return *states_.back();
 }
 

@@ -9,6 +9,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
+#include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/steps/group_rows.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
 #include "shardwise/embedding/tables/store.hpp"
@@ -22,7 +23,7 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 
 struct LookupFamily {
     using Tapes = boost::mp11::mp_list<LookupTape>;
-    using Sees = boost::mp11::mp_list<const Store, const Placement, const HeldShards, const PlanPooling>;
+    using Sees = boost::mp11::mp_list<const Store, const Placement, const HeldShards, const PlanPooling, LookedUpRows>;
 };
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, LookupFamily);
 

@@ -19,12 +19,14 @@ struct LookupBody {
         Lanes& lanes = view.lanes();
         const Placement& placement = view.state<Placement>();
         const bool pooled = view.state<PlanPooling>().pooled;
+        LookedUpRows& looked_up = view.state<LookedUpRows>();
         lanes.vectors.clear();
         for (const IdBlock& block : lanes.ids) {
             const int table = at(placement.features, block.head.feature).table;
             const ShardStore& shard =
                 at(view.state<Store>().shards(), view.state<HeldShards>().slot(table, block.head.shard));
             VectorBlock& vectors = lanes.vectors.emplace_back();
+            looked_up.rows += block.ids;
             vectors.head = block.head;
             if (!pooled) vectors.head.n = block.ids;
             vectors.are = pooled ? VectorsAre::bag_sums : VectorsAre::table_rows;
