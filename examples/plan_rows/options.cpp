@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -34,8 +35,9 @@ void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
     if (given("--reduction") && o.out.empty())
         throw sw::BadInput{"--reduction has no effect without --out FILE: it is written into the plan"};
-    if (given("--cut") && !o.plan.flex)
-        throw sw::BadInput{"--cut has no effect with --tiers dp,row: it says where DP ends and Flex begins"};
+    if (given("--cut") && !(o.plan.dp && o.plan.flex))
+        throw sw::BadInput{fmt::format("--cut has no effect with --tiers {}: it says where DP ends and Flex begins",
+                                       tiers_text(o.plan))};
     if (o.plan.goal == sw::FlexShardGoal::memory) {
         if (given("--cut"))
             throw sw::BadInput{"--cut has no effect with --goal memory: each row goes where it takes least memory"};
@@ -49,6 +51,10 @@ void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
 }
 
 }  // namespace
+
+std::string tiers_text(const sw::FlexShardOptions& plan) {
+    return fmt::format("{}{}row", plan.dp ? "dp," : "", plan.flex ? "flex," : "");
+}
 
 std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text) {
     Options o;
@@ -97,7 +103,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     app.add_option("--hosts", hosts, "Hosts");
     app.add_option("--ranks", ranks, "Ranks, of all hosts together");
     app.add_option("--batch", o.scaling.batch, "Samples a rank");
-    app.add_option("--tiers", tiers, "dp,flex,row or dp,row");
+    app.add_option("--tiers", tiers, "dp,flex,row, dp,row or flex,row");
     app.add_option("--cut", cut,
                    "Rows go no further in dp when they take more memory there than in row, or than in flex");
     app.add_option("--chunk", o.chunk,
@@ -187,7 +193,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
             throw sw::BadInput{fmt::format("{} {}: give a number of GB/s above 0", link.flag, link.value)};
         *link.to = 1e9 * link.value;
     }
-    o.plan.flex = one_of<bool, 2>("--tiers", tiers, {{{"dp,flex,row", true}, {"dp,row", false}}});
+    std::tie(o.plan.dp, o.plan.flex) = one_of<std::pair<bool, bool>, 3>(
+        "--tiers", tiers, {{{"dp,flex,row", {true, true}}, {"dp,row", {true, false}}, {"flex,row", {false, true}}}});
     o.plan.cut =
         one_of<sw::FlexShardCut, 2>("--cut", cut, {{{"row", sw::FlexShardCut::row}, {"flex", sw::FlexShardCut::flex}}});
     o.plan.goal = one_of<sw::FlexShardGoal, 3>("--goal", goal,

@@ -34,6 +34,9 @@ struct Options {
     std::string json;
 };
 
+/// "dp,flex,row": the tiers of a plan, as --tiers takes them.
+[[nodiscard]] std::string tiers_text(const sw::FlexShardOptions& plan);
+
 /// \param text  of --help, when it is asked for: then nothing is returned \throws BadInput for bad usage
 [[nodiscard]] std::optional<Options> parse_options(int argc, const char* const* argv, std::string& text);
 

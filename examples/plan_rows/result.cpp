@@ -32,7 +32,8 @@ struct Tier {
 };
 
 std::vector<Tier> tiers_of(const Options& o) {
-    std::vector<Tier> tiers{{sw::Strategy::dp, &sw::TableTiers::dp}};
+    std::vector<Tier> tiers;
+    if (o.plan.dp) tiers.push_back({sw::Strategy::dp, &sw::TableTiers::dp});
     if (o.plan.flex) tiers.push_back({sw::Strategy::flex, &sw::TableTiers::flex});
     tiers.push_back({sw::Strategy::row, &sw::TableTiers::row});
     return tiers;
@@ -96,7 +97,7 @@ ordered_json config_json(const Options& o) {
             {"hosts", o.scaling.topology.hosts},
             {"ranks", o.scaling.topology.ranks()},
             {"batch", o.scaling.batch},
-            {"tiers", o.plan.flex ? "dp,flex,row" : "dp,row"},
+            {"tiers", tiers_text(o.plan)},
             {"cut", o.plan.cut == sw::FlexShardCut::row ? "row" : "flex"},
             {"chunk", o.chunk},
             {"multiplier", o.scaling.multiplier},

@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "progress.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/error.hpp"
@@ -25,6 +24,7 @@
 #include "shardwise/planning/merge_ranks.hpp"
 #include "train_dlrm/data.hpp"
 #include "train_dlrm/options.hpp"
+#include "train_dlrm/reading_progress.hpp"
 #include "train_dlrm/stopwatch.hpp"
 
 namespace profile_rows {
@@ -97,7 +97,7 @@ Input open(const Options& o, int rank) {
 /// Counts this rank's samples: those in front of the split, and the others. \returns Input::rows_seen
 std::int64_t count_mine(const Options& o, int rank, sw::AccessCounter& before, sw::AccessCounter& after) {
     const Input input = open(o, rank);
-    Progress progress{rank == 0 ? expected_samples(o) / o.ranks : 0, rank == 0, o.ranks};
+    train_dlrm::ReadingProgress progress{rank == 0 ? expected_samples(o) / o.ranks : 0, rank == 0, o.ranks};
     std::int64_t first = rank * samples_at_once;  // number of the batch's first sample among all
     std::int64_t mine = 0;
     while (const Batch* batch = input.next()) {

@@ -83,7 +83,8 @@ std::string axis_help(const std::string& axis) {
     const std::string all = fmt::format("{}", fmt::join(choices(axis), ", "));
     if (axis == "sharding")
         return "Where each row lives: " + all +
-               " (mixed: tables are dp, table and row in turn; tiered: each row as --plan says); or auto: row or col, "
+               " (mixed: tables are dp, table and row in turn; tiered: each row by how often it is looked up); or "
+               "auto: row or col, "
                "whichever exchanges the first batch sooner";
     if (axis == "collective")
         return "How looked-up vectors travel: " + all +

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "meter.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "data.hpp"
@@ -37,9 +39,22 @@ std::vector<sw::JaggedBatch<std::int64_t>> first_batch(const Options& options, s
 Meter::Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps, int flights)
     : counted_{&counted}, uncounted_{uncounted}, wanted_{steps}, tallies_(static_cast<std::size_t>(flights)) {}
 
-void Meter::begin() {
+namespace {
+
+void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& more) {
+    to.resize(more.size());
+    std::transform(to.begin(), to.end(), more.begin(), to.begin(), std::plus{});
+}
+
+}  // namespace
+
+void Meter::begin(const Model& model) {
     open_ = wanted_ > 0;
     counted_->reset();
+    payload_ = {.counted = -model.embedding_payload(), .moved = model.embedding().sent_payload(), .predicted = {}};
+    for (std::int64_t& before : payload_.moved)
+        before = -before;
+    payload_.predicted.resize(payload_.moved.size());
 }
 
 void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
@@ -52,6 +67,7 @@ void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
     const int rank = uncounted_.rank();
     predicted_ += cost.forward.sent_by(rank);
     predicted_ += cost.backward.sent_by(rank);
+    add(payload_.predicted, model.embedding().blueprint().predict_payload(cost, rank));
     predicted_ += model.predict_reduction().sent_by(rank);
     predicted_ += Batches::predict(uncounted_.topology()).sent_by(rank);
     rounds_[static_cast<std::uint32_t>(++steps_)] = sw::rounds_of(cost.segments, rank);
@@ -63,6 +79,8 @@ void Meter::close(const Model& model, bool ended) {
     open_ = false;
     if (ended) predicted_ += Batches::predict(uncounted_.topology()).sent_by(uncounted_.rank());
     moved_ = counted_->sent().sent_by(counted_->rank());
+    payload_.counted += model.embedding_payload();
+    add(payload_.moved, model.embedding().sent_payload());
     const sw::MemoryAccount& memory = model.embedding_memory();
     memory_ = {.fixed = memory.static_bytes(), .dynamic = memory.dynamic_bytes(), .peak = memory.peak_bytes()};
 }

@@ -35,6 +35,13 @@ struct LayerMemory {
     friend bool operator==(const LayerMemory&, const LayerMemory&) = default;
 };
 
+/// The payload of the embedding layer's messages, in bytes.
+struct LayerPayload {
+    std::int64_t counted = 0;             ///< by the communicator
+    std::vector<std::int64_t> moved;      ///< (part of the layer): as packed
+    std::vector<std::int64_t> predicted;  ///< (part of the layer)
+};
+
 /// Predicts steps, and counts what they move and hold.
 ///
 /// `uncounted` carries what only the prediction needs: the ids of all ranks go to all ranks.
@@ -48,7 +55,7 @@ class Meter {
     /// True when the step that is now under way is the last one to be measured.
     [[nodiscard]] bool closing() const noexcept { return open_ && steps_ == wanted_; }
     /// Before the first message of the first step. Not collective.
-    void begin();
+    void begin(const Model& model);
     /// A step that is about to run. Collective; returns on all ranks together.
     void predict(const Model& model, const sw::ClickBatch& batch);
     /// After the last measured step, when nothing else is on its way but, at the end of the data (`ended`), the news of
@@ -60,6 +67,7 @@ class Meter {
     /// What this rank sends in all measured steps.
     [[nodiscard]] const sw::Traffic& predicted() const noexcept { return predicted_; }
     [[nodiscard]] const sw::Traffic& moved() const noexcept { return moved_; }
+    [[nodiscard]] const LayerPayload& payload() const noexcept { return payload_; }
     /// What the embedding layer holds after them.
     [[nodiscard]] LayerMemory predicted_memory(const Model& model) const;
     [[nodiscard]] const LayerMemory& measured_memory() const noexcept { return memory_; }
@@ -74,6 +82,7 @@ class Meter {
     bool open_ = false;
     sw::Traffic predicted_;
     sw::Traffic moved_;
+    LayerPayload payload_;
     std::vector<sw::MemoryTally> tallies_;  // of flights, which are used in turn
     LayerMemory memory_;
     sw::PredictedRounds rounds_;

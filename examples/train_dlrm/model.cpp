@@ -23,8 +23,9 @@ sw::AnyDenseOptimizer optimizer_of(const sw::ParameterSet& parameters, const std
 }  // namespace
 
 Model::Model(const Options& o, sw::CommunicatorRef comm)
-    : learning_rate_{o.learning_rate},
-      embedding_{make_embedding(o.policies, comm, tables_of(o),
+    : messages_{std::make_unique<LayerMessages>(comm)},
+      learning_rate_{o.learning_rate},
+      embedding_{make_embedding(o.policies, messages_->counted, tables_of(o),
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .towers = towers_of(o, comm.topology()),
@@ -121,6 +122,11 @@ ModelSize Model::size() const {
         size.compression = sw::compression(embedding_->towers());
     }
     return size;
+}
+
+std::int64_t Model::embedding_payload() const {
+    const sw::Traffic sent = messages_->counted.sent().total();
+    return sent.host.payload + sent.cross_host.payload;
 }
 
 double Model::exchange_seconds() const noexcept {

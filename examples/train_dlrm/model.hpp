@@ -14,6 +14,7 @@
 #include "shardwise/checkpoint/checkpoint.hpp"
 #include "shardwise/checkpoint/tower_tensors.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/comm/counting.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/data/batch.hpp"
 #include "shardwise/dense/any_optimizer.hpp"
@@ -63,6 +64,8 @@ class Model {
     /// What the embedding layer holds, and what the dense part holds.
     [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
     [[nodiscard]] const sw::MemoryAccount& dense_memory() const noexcept { return *dense_memory_; }
+    /// The payload of all messages that the embedding layer has handed to the communicator on this rank, in bytes.
+    [[nodiscard]] std::int64_t embedding_payload() const;
     [[nodiscard]] sw::Tracer& tracer() noexcept { return *tracer_; }
     [[nodiscard]] ModelSize size() const;
     /// Steps so far.
@@ -88,6 +91,18 @@ class Model {
   private:
     [[nodiscard]] std::uint32_t number() const { return static_cast<std::uint32_t>(steps_ + 1); }
 
+    /// What the embedding layer sends, apart from what else the model does.
+    struct LayerMessages {
+        explicit LayerMessages(sw::CommunicatorRef comm) : below{comm}, counted{below} {}
+        LayerMessages(const LayerMessages&) = delete;
+        LayerMessages& operator=(const LayerMessages&) = delete;
+        ~LayerMessages() = default;
+
+        sw::CommunicatorRef below;
+        sw::CountingCommunicator<sw::CommunicatorRef> counted;
+    };
+
+    std::unique_ptr<LayerMessages> messages_;
     std::unique_ptr<sw::MemoryAccount> embedding_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::MemoryAccount> dense_memory_ = std::make_unique<sw::MemoryAccount>();
     std::unique_ptr<sw::Tracer> tracer_ = std::make_unique<sw::Tracer>();

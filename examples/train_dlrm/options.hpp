@@ -14,6 +14,8 @@
 #include "sequences.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
+#include "shardwise/planning/access_profile.hpp"
+#include "shardwise/planning/flexshard.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/towers.hpp"
 
@@ -62,11 +64,14 @@ struct Options {
     sw::Towers towers;    ///< from a file
     int tower_count = 0;  ///< without one; 0: as the collective has it
     std::string tower_file;
-    std::string plan;                             ///< file of `row_plan`
-    std::shared_ptr<const sw::RowPlan> row_plan;  ///< which rows are in which tier; null: none
-    int per_feature = 0;                          ///< c of the towers' module
-    int per_tower = 0;                            ///< p
-    int tower_dim = 0;                            ///< D
+    std::string plan;                                 ///< file of `row_plan`
+    std::shared_ptr<const sw::RowPlan> row_plan;      ///< which rows are in which tier; null: none yet, or no tiers
+    std::string profile;                              ///< file of `access`
+    std::shared_ptr<const sw::AccessProfile> access;  ///< to plan from; null: nobody has counted yet
+    sw::FlexShardOptions placing;                     ///< how to plan, where there is no plan
+    int per_feature = 0;                              ///< c of the towers' module
+    int per_tower = 0;                                ///< p
+    int tower_dim = 0;                                ///< D
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 

@@ -41,16 +41,6 @@ json by_rank(const Report& report, Value value) {
     return {{"max", most}, {"by_rank", all}};
 }
 
-/// The tiers of rows by name: their rows, look-ups, and the share of all look-ups in percent.
-json rows_json(const Report& report) {
-    if (report.rows.empty()) return nullptr;
-    json rows = json::object();
-    for (const RowTier& tier : report.rows)
-        rows[tier.name] = {{"rows", tier.rows}, {"lookups", tier.lookups}, {"coverage", number(report.coverage(tier))}};
-    rows["unseen_lookups"] = report.unseen_lookups();
-    return rows;
-}
-
 json memory_json(const Report& report, LayerMemory RankPart::*which) {
     return {{"static", by_rank(report, [&](const RankPart& p) { return (p.*which).fixed; })},
             {"dynamic", by_rank(report, [&](const RankPart& p) { return (p.*which).dynamic; })},
@@ -129,20 +119,6 @@ double Report::samples_per_second() const {
     return slowest > 0 ? static_cast<double>(samples) / slowest : std::numeric_limits<double>::quiet_NaN();
 }
 
-double Report::coverage(const RowTier& tier) const {
-    std::int64_t all = 0;
-    for (const RowTier& one : rows)
-        all += one.lookups;
-    return 100 * static_cast<double>(tier.lookups) / static_cast<double>(all);
-}
-
-std::int64_t Report::unseen_lookups() const {
-    std::int64_t all = 0;
-    for (const RankPart& rank : ranks)
-        all += rank.unseen;
-    return all;
-}
-
 sw::Traffic Report::predicted() const {
     sw::Traffic sum;
     for (const RankPart& rank : ranks)
@@ -178,39 +154,43 @@ json to_json(const Report& r, const Options& o) {
     json losses = json::array();
     for (const double loss : r.losses)
         losses.push_back(number(loss));
-    return {
-        {"config", to_json(o, r.topology)},
-        {"model",
-         {{"flops_per_sample", r.size.flops},
-          {"dense_parameters", r.size.dense},
-          {"module_parameters", r.size.modules},
-          {"table_parameters", r.size.tables},
-          {"compression", r.size.compression}}},
-        {"samples_per_second", number(r.samples_per_second())},
-        {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
-        {"first_step", r.first_step},
-        {"samples", r.samples},
-        {"loss", best == nullptr ? json() : number(best->quality.loss)},
-        {"auc", best == nullptr ? json() : number(best->quality.auc)},
-        {"ne", best == nullptr ? json() : number(best->quality.ne)},
-        {"popularity_auc", r.popularity_auc ? number(*r.popularity_auc) : json()},
-        {"quality_of", r.tested ? "test" : "train"},
-        {"best_epoch", best == nullptr ? json() : json(best->number)},
-        {"epochs", epochs},
-        {"saved",
-         r.saved ? json{{"file", r.saved->file}, {"epoch", r.saved->epoch}, {"steps", r.saved->steps}} : json()},
-        {"losses", losses},
-        {"bytes",
-         {{"steps", r.measured_steps}, {"predicted", traffic_json(r.predicted())}, {"moved", traffic_json(r.moved())}}},
-        {"memory",
-         {{"steps", r.measured_steps},
-          {"predicted", memory_json(r, &RankPart::predicted_memory)},
-          {"measured", memory_json(r, &RankPart::memory)},
-          {"dense",
-           {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
-            {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
-        {"time", time},
-        {"rows", rows_json(r)}};
+    return {{"config", to_json(o, r.topology)},
+            {"model",
+             {{"flops_per_sample", r.size.flops},
+              {"dense_parameters", r.size.dense},
+              {"module_parameters", r.size.modules},
+              {"table_parameters", r.size.tables},
+              {"compression", r.size.compression}}},
+            {"samples_per_second", number(r.samples_per_second())},
+            {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
+            {"first_step", r.first_step},
+            {"samples", r.samples},
+            {"loss", best == nullptr ? json() : number(best->quality.loss)},
+            {"auc", best == nullptr ? json() : number(best->quality.auc)},
+            {"ne", best == nullptr ? json() : number(best->quality.ne)},
+            {"popularity_auc", r.popularity_auc ? number(*r.popularity_auc) : json()},
+            {"quality_of", r.tested ? "test" : "train"},
+            {"best_epoch", best == nullptr ? json() : json(best->number)},
+            {"epochs", epochs},
+            {"saved",
+             r.saved ? json{{"file", r.saved->file}, {"epoch", r.saved->epoch}, {"steps", r.saved->steps}} : json()},
+            {"losses", losses},
+            {"bytes",
+             {{"steps", r.measured_steps},
+              {"predicted", traffic_json(r.predicted())},
+              {"moved", traffic_json(r.moved())},
+              {"embedding_payload", r.rows.payload}}},
+            {"memory",
+             {{"steps", r.measured_steps},
+              {"predicted", memory_json(r, &RankPart::predicted_memory)},
+              {"measured", memory_json(r, &RankPart::memory)},
+              {"dense",
+               {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
+                {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
+            {"time", time},
+            {"rows", tiers_json(r.rows)},
+            {"row_map_bytes", r.rows.tiers.empty() ? json() : json(r.rows.map_bytes)},
+            {"looked_up_rows", looked_up_json(r.rows)}};
 }
 
 std::string to_table(const Report& r) {
@@ -233,11 +213,7 @@ std::string to_table(const Report& r) {
     if (r.size.modules != 0)
         text += fmt::format(", {} of modules that compress {:.2f} times", r.size.modules, r.size.compression);
     text += "\n";
-    for (const RowTier& tier : r.rows)
-        text += fmt::format("  rows of tier {:<9}{}, which took {:.2f} % of the look-ups\n", tier.name, tier.rows,
-                            r.coverage(tier));
-    if (const std::int64_t unseen = r.unseen_lookups(); unseen != 0)
-        text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", unseen);
+    text += rows_text(r.rows);
     if (r.losses.empty()) return text;
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());
@@ -259,11 +235,18 @@ std::string to_table(const Report& r) {
                         "payload", "control", "messages");
     text += tier_text("host", moved.host, predicted.host, r.measured_steps);
     text += tier_text("cross_host", moved.cross_host, predicted.cross_host, r.measured_steps);
+    for (const RowTier& tier : r.rows.tiers) {
+        const auto a_step = [&](std::int64_t bytes) {
+            return bytes_text(static_cast<double>(bytes) / static_cast<double>(r.measured_steps));
+        };
+        text += fmt::format("  {:<13}{:>12}{:>25} | {:>12}\n", "rows in " + tier.name, a_step(tier.payload), "",
+                            a_step(tier.predicted_payload));
+    }
     text += fmt::format("  {:<13}{:>12}{:>13}{:>12} | {:>12}{:>13}{:>12}\n", "memory", "tables", "batches", "peak",
                         "tables", "batches", "peak");
     text += "  of a rank    " + memory_text(r, &RankPart::memory) + " | " +
             memory_text(r, &RankPart::predicted_memory) + "\n";
-    bool same = true;
+    bool same = r.rows.as_predicted();
     for (const RankPart& rank : r.ranks)
         same = same && rank.moved == rank.predicted && rank.memory == rank.predicted_memory;
     text += same ? "  every byte moved and held was predicted\n" : "  THE PREDICTION IS WRONG: please report it\n";

@@ -13,6 +13,7 @@
 #include "evaluation.hpp"
 #include "meter.hpp"
 #include "options.hpp"
+#include "rows_report.hpp"
 #include "shardwise/sharding/row_map.hpp"
 
 /// \file
@@ -39,6 +40,10 @@ struct RankPart {
     std::int64_t dense_dynamic_bytes = 0;
     std::array<std::int64_t, sw::RowMap::most_tiers> lookups = {};  ///< (tier): ids of the whole run
     std::int64_t unseen = 0;                                        ///< of these, of rows that no profile saw
+    std::array<std::int64_t, sw::RowMap::most_tiers> payload = {};  ///< (tier): packed in the measured steps
+    std::array<std::int64_t, sw::RowMap::most_tiers> predicted_payload = {};
+    std::int64_t layer_payload = 0;  ///< of the embedding layer in these steps, as the communicator counted it
+    std::int64_t looked_up = 0;      ///< rows, in this rank's tables, of the whole run
 };
 
 /// One pass over the data, or what was run of it.
@@ -55,13 +60,6 @@ struct Saved {
     std::int64_t steps = 0;  ///< in all
 };
 
-/// The rows of one tier, of all tables together.
-struct RowTier {
-    std::string name;
-    std::int64_t rows = 0;
-    std::int64_t lookups = 0;  ///< of all ranks, in the whole run
-};
-
 /// Everything, on rank 0.
 struct Report {
     sw::Topology topology;
@@ -75,14 +73,11 @@ struct Report {
     ModelSize size;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;
-    std::vector<RowTier> rows;  ///< of tiered tables
+    RowsReport rows;  ///< of the whole run
 
     /// The epoch of the highest AUC; null where there is none.
     [[nodiscard]] const Epoch* best() const;
     [[nodiscard]] double samples_per_second() const;
-    /// The share of all look-ups that a tier of rows took, in percent.
-    [[nodiscard]] double coverage(const RowTier& tier) const;
-    [[nodiscard]] std::int64_t unseen_lookups() const;
     /// All ranks, all measured steps.
     [[nodiscard]] sw::Traffic predicted() const;
     [[nodiscard]] sw::Traffic moved() const;

@@ -18,8 +18,10 @@
 #include "evaluation.hpp"
 #include "meter.hpp"
 #include "model.hpp"
+#include "place_rows.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "rows_report.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/dense/gemm.hpp"
@@ -69,6 +71,7 @@ class Trainer {
     /// A run that was to go on from a checkpoint has found no sample to learn from. \throws BadInput
     [[noreturn]] void nothing_left() const;
     [[nodiscard]] Quality quality();
+    [[nodiscard]] RowsReport rows_of_run(const std::vector<RankPart>& ranks) const;
     [[nodiscard]] double expected_steps() const;
 
     const Options& o_;
@@ -102,12 +105,13 @@ void Trainer::explain() {
         for (const auto& batch : batches)
             views.push_back(batch.view());
         const sw::LayerBase& embedding = model_.embedding();
+        const sw::LayerCost cost = embedding.predict_cost(views);
         const sw::Topology t = below_.topology();
         fmt::print(
             "The plan of the embedding layer on {} hosts of {} ranks. Bytes are payload + control of all ranks, "
             "predicted for the first batch.\n\n{}\n",
-            t.hosts, t.ranks_per_host,
-            sw::describe(embedding.program(), embedding.branches(), embedding.predict_cost(views).segments));
+            t.hosts, t.ranks_per_host, sw::describe(embedding.program(), embedding.branches(), cost.segments));
+        fmt::print("{}", explain_rows(rows_of_batches(embedding, o_.row_plan.get(), views, cost)));
         std::fflush(stdout);
     }
 }
@@ -164,7 +168,7 @@ void Trainer::train() {
 }
 
 void Trainer::begin() {
-    meter_.begin();
+    meter_.begin(model_);
     seconds_ = 0;
     batches_.forget_seconds();
     other_exchange_ = model_.exchange_seconds();
@@ -254,6 +258,23 @@ void Trainer::trace() {
     sw::write_chrome_trace(below_, o_.trace, model_.tracer(), meter_.rounds());
 }
 
+RowsReport Trainer::rows_of_run(const std::vector<RankPart>& ranks) const {
+    RowsReport report;
+    if (o_.row_plan != nullptr) report = rows_of(*o_.row_plan);
+    report.map_bytes = model_.embedding().blueprint().row_map_bytes();
+    for (const RankPart& rank : ranks) {
+        report.unseen += rank.unseen;
+        report.looked_up.push_back(rank.looked_up);
+        report.payload += rank.layer_payload;
+        for (std::size_t tier = 0; tier < report.tiers.size(); ++tier) {
+            report.tiers[tier].lookups += rank.lookups[tier];
+            report.tiers[tier].payload += rank.payload[tier];
+            report.tiers[tier].predicted_payload += rank.predicted_payload[tier];
+        }
+    }
+    return report;
+}
+
 void Trainer::report() {
     RankPart mine;
     mine.times.total = seconds_;
@@ -273,6 +294,18 @@ void Trainer::report() {
     const sw::RowCounts& counts = model_.embedding().row_counts();
     std::copy(counts.lookups.begin(), counts.lookups.end(), mine.lookups.begin());
     mine.unseen = counts.unseen;
+    for (const std::int64_t rows : model_.embedding().looked_up_rows())
+        mine.looked_up += rows;
+    mine.layer_payload = meter_.payload().counted;
+    if (o_.row_plan != nullptr) {
+        std::vector<RowTier> tiers(o_.row_plan->tiers.size());
+        add_by_part(meter_.payload().moved, tiers, &RowTier::payload);
+        add_by_part(meter_.payload().predicted, tiers, &RowTier::predicted_payload);
+        for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+            mine.payload[tier] = tiers[tier].payload;
+            mine.predicted_payload[tier] = tiers[tier].predicted_payload;
+        }
+    }
 
     const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});
     const auto losses = sw::gather_v<Loss>(below_, 0, losses_);
@@ -289,13 +322,7 @@ void Trainer::report() {
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
-    for (std::size_t tier = 0; o_.row_plan != nullptr && tier < o_.row_plan->tiers.size(); ++tier) {
-        RowTier& row = r.rows.emplace_back(RowTier{.name = o_.row_plan->tiers[tier], .rows = 0, .lookups = 0});
-        for (const sw::TableRowPlan& table : o_.row_plan->tables)
-            row.rows += table.tiers[tier];
-        for (const RankPart& part : r.ranks)
-            row.lookups += part.lookups[tier];
-    }
+    r.rows = rows_of_run(r.ranks);
     for (std::size_t i = 0; i < losses_.size(); ++i) {
         double sum = 0;
         for (const auto& rank : losses)
@@ -315,7 +342,7 @@ void Trainer::report() {
 }  // namespace
 
 void run(const Options& asked, sw::CommunicatorRef comm) {
-    const Options options = choose_sharding(asked, comm);
+    const Options options = place_rows(choose_sharding(asked, comm), comm);
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {

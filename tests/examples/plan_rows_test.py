@@ -244,6 +244,13 @@ def profile():
     # chunks of rows that were not seen are not replicated
     plan(*common[:-2], "--chunk", 50, "--tiers", "dp,row", "--goal", "communication", "--a2a-global", 1, "--ar-global", 100, "--out", "all.plan")
     assert read_safetensors("all.plan")[1]["tables/a/tiers"] == [5, 95]
+    # of these hot rows nearly all are touched: dense, unless pinned
+    assert found["tables/a/touches"][:3] == [rows[0]] * 3 and "tables/a/reduction" not in found, found["tables/a/touches"]
+    for pinned, number in (("touched", 0), ("dense", 1)):
+        plan(*common, "--tiers", "dp,row", "--goal", "communication", "--a2a-global", 1, "--ar-global", 1, "--out", "pinned.plan",
+             "--reduction", pinned)
+        assert read_safetensors("pinned.plan")[1]["tables/b/reduction"] == [number]
+    run("--distribution", "a", "--reduction", "dense", status=2, says=["--reduction has no effect without --out FILE"])
     for arguments, text in [(["--profile", "profile", "--distribution", "a"], "--profile has all tables: give no --distribution"),
                             (["--distribution", "a", "--out", "x"], "--out x needs --profile FILE"),
                             (["--profile", "a"], "a: "),

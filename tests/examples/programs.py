@@ -49,7 +49,7 @@ def read_safetensors(path):
                       for name, t in header.items()}
 
 
-def write_row_plan(path, tiers, tables):
+def write_row_plan(path, tiers, tables, dense=False):
     """Writes the file of a row plan. tables: (name, rows of each tier, replicated rows, unseen rows), each a table."""
     tensors = {}
     for name, rows, replicated, unseen in tables:
@@ -58,6 +58,7 @@ def write_row_plan(path, tiers, tables):
             words[row // 64] |= 1 << row % 64
         words = [word - (1 << 64) if word >= 1 << 63 else word for word in words]
         tensors |= {f"tables/{name}/tiers": rows, f"tables/{name}/replicated": replicated, f"tables/{name}/unseen": words}
+        if dense: tensors[f"tables/{name}/reduction"] = [1]
     write_safetensors(path, {"format": "shardwise row plan 1", "tiers": json.dumps(tiers),
                              "tables": json.dumps([table[0] for table in tables])}, tensors)
 

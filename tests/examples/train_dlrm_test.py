@@ -282,8 +282,9 @@ def tiers():
     hot = [3, 0, 11, 190, 7]
     write_row_plan("three.plan", ["dp", "flex", "row"], [(name, [2, 3, 195], hot, [5, 150]) for name in names])
     write_row_plan("two.plan", ["dp", "row"], [(name, [40, 160], [], []) for name in names])
+    write_row_plan("dense.plan", ["dp", "row"], [(name, [40, 160], [], []) for name in names], dense=True)
     row = report(*SMALL)
-    for plan in ("three.plan", "two.plan"):
+    for plan in ("three.plan", "dense.plan", "two.plan"):
         r = report(*SMALL, "--sharding", "tiered", "--plan", plan)
         check_prediction(r)
         assert (r["losses"], r["auc"]) == (row["losses"], row["auc"]), plan  # one id a bag: no sum to round

@@ -3,20 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "train_dlrm/stopwatch.hpp"
+#include "stopwatch.hpp"
 
 /// \file
 /// What a user sees while files are read.
 
-namespace profile_rows {
+namespace train_dlrm {
 
 /// A line on standard error: refreshed in place on a terminal, else a new one every 2 seconds; none for what takes
 /// less.
-class Progress {
+class ReadingProgress {
   public:
     /// \param expected  samples of this rank, 0 when there is no telling \param shown  false on all ranks but the first
-    Progress(double expected, bool shown, int ranks);
+    /// \param what  begins each line
+    ReadingProgress(double expected, bool shown, int ranks, std::string what = "");
     /// After a batch. \param samples  this rank's so far
     void samples(std::int64_t samples);
     /// Ends the line.
@@ -26,10 +28,11 @@ class Progress {
     double expected_;
     bool shown_;
     int ranks_;
+    std::string what_;
     bool terminal_;
     bool open_ = false;
-    train_dlrm::Clock::time_point start_ = train_dlrm::Clock::now();
-    train_dlrm::Clock::time_point last_ = start_;
+    Clock::time_point start_ = Clock::now();
+    Clock::time_point last_ = start_;
 };
 
-}  // namespace profile_rows
+}  // namespace train_dlrm

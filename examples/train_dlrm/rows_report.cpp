@@ -1,0 +1,169 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "rows_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "shardwise/core/at.hpp"
+
+namespace train_dlrm {
+
+namespace {
+
+using nlohmann::json;
+
+json number(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+/// Calls use(feature, id) for every id of a batch.
+template <class Use>
+void for_ids(const sw::JaggedView<std::int64_t>& batch, Use use) {
+    const std::int64_t* id = batch.values.data();
+    for (std::int64_t bag = 0; bag < batch.bags(); ++bag)
+        for (std::int64_t left = batch.length(bag); left > 0; --left)
+            use(static_cast<int>(bag / batch.samples), *id++);
+}
+
+/// Adds the rows that each rank's tables look up for the ids of `rank` that are in the part, in number `tier`.
+void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const sw::JaggedView<std::int64_t>& batch,
+             std::vector<std::int64_t>& by_rank) {
+    const sw::Placement& placement = layer.parts()[part].placement;
+    const sw::RowTiers& tiers = layer.row_tiers();
+    std::vector<const sw::FeaturePlacement*> placed(layer.features().names.size());
+    for (const sw::FeaturePlacement& feature : placement.features)
+        sw::at(placed, feature.feature) = &feature;
+    for_ids(batch, [&](int f, std::int64_t id) {
+        const sw::FeaturePlacement* feature = sw::at(placed, f);
+        if (feature == nullptr) return;
+        if (tiers.tiers != 0 &&
+            sw::at(tiers.features, f).map->tier(id) != static_cast<int>(tiers.tier_of(part, layer.parts().size())))
+            return;
+        const sw::TablePlacement& table = sw::at(placement.tables, feature->table);
+        const int shard = placement.splits == sw::Splits::rows ? table.map->place(id).shard : -1;
+        for (int s = 0; s < static_cast<int>(table.shards.size()); ++s)
+            if (shard == -1 || s == shard) ++sw::at(by_rank, placement.owner(rank, sw::at(table.shards, s)));
+    });
+}
+
+}  // namespace
+
+double RowsReport::coverage(const RowTier& tier) const {
+    std::int64_t all = 0;
+    for (const RowTier& one : tiers)
+        all += one.lookups;
+    return 100 * static_cast<double>(tier.lookups) / static_cast<double>(all);
+}
+
+double RowsReport::max_over_mean() const {
+    if (looked_up.empty()) return 0;
+    const auto sum = static_cast<double>(std::accumulate(looked_up.begin(), looked_up.end(), std::int64_t{0}));
+    return static_cast<double>(*std::max_element(looked_up.begin(), looked_up.end())) *
+           static_cast<double>(looked_up.size()) / sum;
+}
+
+bool RowsReport::as_predicted() const {
+    std::int64_t sum = 0;
+    for (const RowTier& tier : tiers) {
+        if (tier.payload != tier.predicted_payload) return false;
+        sum += tier.payload;
+    }
+    return tiers.empty() || sum == payload;
+}
+
+RowsReport rows_of(const sw::RowPlan& plan) {
+    RowsReport report;
+    const std::vector<double> expected = sw::expected_coverage(plan);
+    for (std::size_t tier = 0; tier < plan.tiers.size(); ++tier) {
+        RowTier& row = report.tiers.emplace_back();
+        row.name = plan.tiers[tier];
+        for (const sw::TableRowPlan& table : plan.tables)
+            row.rows += table.tiers[tier];
+        if (!expected.empty()) row.expected = 100 * expected[tier];
+    }
+    return report;
+}
+
+RowsReport rows_of_batches(const sw::LayerBase& layer, const sw::RowPlan* plan,
+                           const std::vector<sw::JaggedView<std::int64_t>>& batches, const sw::LayerCost& cost) {
+    RowsReport report;
+    if (plan != nullptr) report = rows_of(*plan);
+    const sw::LayerBlueprint& blueprint = layer.blueprint();
+    report.map_bytes = blueprint.row_map_bytes();
+    report.looked_up.resize(batches.size());
+    for (int rank = 0; rank < static_cast<int>(batches.size()); ++rank) {
+        const sw::JaggedView<std::int64_t>& batch = sw::at(batches, rank);
+        for (std::size_t part = 0; part < blueprint.parts().size(); ++part)
+            look_up(blueprint, part, rank, batch, report.looked_up);
+        add_by_part(blueprint.predict_payload(cost, rank), report.tiers, &RowTier::predicted_payload);
+        if (report.tiers.empty()) continue;
+        for_ids(batch, [&](int f, std::int64_t id) {
+            const sw::RowMap& map = *sw::at(blueprint.row_tiers().features, f).map;
+            ++sw::at(report.tiers, map.tier(id)).lookups;
+            report.unseen += map.unseen(id) ? 1 : 0;
+        });
+    }
+    return report;
+}
+
+void add_by_part(const std::vector<std::int64_t>& by_part, std::vector<RowTier>& tiers, std::int64_t RowTier::*to) {
+    for (std::size_t part = 0; part < by_part.size() && !tiers.empty(); ++part)
+        tiers[part / (by_part.size() / tiers.size())].*to += by_part[part];
+}
+
+json tiers_json(const RowsReport& report) {
+    if (report.tiers.empty()) return nullptr;
+    json rows = json::object();
+    for (const RowTier& tier : report.tiers)
+        rows[tier.name] = {{"rows", tier.rows},
+                           {"lookups", tier.lookups},
+                           {"coverage", number(report.coverage(tier))},
+                           {"predicted_coverage", tier.expected ? json(*tier.expected) : json()},
+                           {"payload", tier.payload},
+                           {"predicted_payload", tier.predicted_payload}};
+    rows["unseen_lookups"] = report.unseen;
+    return rows;
+}
+
+json looked_up_json(const RowsReport& report) {
+    return {{"by_rank", report.looked_up}, {"max_over_mean", number(report.max_over_mean())}};
+}
+
+std::string explain_rows(const RowsReport& report) {
+    std::string text;
+    if (!report.tiers.empty())
+        text += fmt::format("\n{:<14}{:>14}{:>14}{:>14}{:>16}\n", "rows in tier", "rows", "profile", "first batch",
+                            "payload, bytes");
+    for (const RowTier& tier : report.tiers)
+        text += fmt::format("  {:<12}{:>14}{:>14}{:>13.2f}%{:>16}\n", tier.name, tier.rows,
+                            tier.expected ? fmt::format("{:.2f}%", *tier.expected) : "not known", report.coverage(tier),
+                            tier.predicted_payload);
+    if (!report.tiers.empty())
+        text += fmt::format("look-ups of rows that the plan's profile never saw: {}; row map: {} bytes a rank\n",
+                            report.unseen, report.map_bytes);
+    text += fmt::format("looked-up rows of a rank: {:.3f} times the mean at most\n", report.max_over_mean());
+    return text;
+}
+
+std::string rows_text(const RowsReport& report) {
+    std::string text;
+    for (const RowTier& tier : report.tiers)
+        text += fmt::format("  rows of tier {:<9}{}, which took {:.2f} % of the look-ups{}\n", tier.name, tier.rows,
+                            report.coverage(tier),
+                            tier.expected ? fmt::format(", and {:.2f} % in the plan's profile", *tier.expected) : "");
+    if (report.unseen != 0)
+        text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", report.unseen);
+    if (!report.tiers.empty()) text += fmt::format("  {:<22}{} bytes a rank\n", "row map", report.map_bytes);
+    if (std::isfinite(report.max_over_mean()))
+        text += fmt::format("  {:<22}{:.3f} times the mean on the rank with the most\n", "looked-up rows",
+                            report.max_over_mean());
+    return text;
+}
+
+}  // namespace train_dlrm
