@@ -459,8 +459,8 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         const CLI::Option* option = app.get_option_no_throw(flag);
         return option != nullptr && option->count() != 0;
     };
-    for (const char* flag :
-         {"--samples", "--test-samples", "--zipf", "--bag", "--feature-groups", "--data-seed", "--users", "--length"})
+    for (const char* flag : {"--samples", "--test-samples", "--zipf", "--bag", "--feature-groups", "--data-seed",
+                             "--law", "--users", "--length"})
         if (!o.data.empty() && given(flag) && !(o.sequences && std::string_view{flag} == "--data-seed"))
             throw sw::BadInput{
                 fmt::format("{} has no effect with --data: it is for generated {}; leave one of the two away", flag,

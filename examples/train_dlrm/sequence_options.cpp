@@ -42,6 +42,12 @@ void add_sequence_data(CLI::App& app, Options& o) {
                    "take, or 5000 generated ones")
         ->default_str("")
         ->group(data);
+    app.add_option("--law", s.law,
+                   "Law of generated items, instead of --rows and --zipf: how often each is drawn against the others, "
+                   "as plan_rows --law takes it, such as zipf_mandelbrot:300000:1.1:100:1")
+        ->type_name("LAW")
+        ->default_str("")
+        ->group(data);
     app.add_option("--users", s.users, "Generated users")->group(data);
     app.add_option("--length", s.length, "Items of a generated user, at most; at least half of it")->group(data);
 }
@@ -86,18 +92,18 @@ void read_sequences(const CLI::App& app, Options& o) {
         throw sw::BadInput{fmt::format("--heads {} with --dim {}: the heads divide the columns", s.heads, o.dim)};
     if (o.policies.sharding == "mixed")
         throw sw::BadInput{"--sharding mixed has no effect on one table: give dp, table or row"};
+    for (const char* flag : {"--rows", "--zipf"})
+        if (given("--law") && given(flag))
+            throw sw::BadInput{fmt::format(
+                "{} has no effect with --law {}: the law has its own; leave one of the two away", flag, s.law)};
     if (o.data.empty() && !given("--rows")) s.rows = 5000;
     s.histories = make_histories(s, o.data, o.zipf, o.data_seed.value_or(o.seed));
 }
 
 nlohmann::json to_json(const SequenceOptions& s) {
-    return {{"history", s.history},
-            {"negatives", s.negatives},
-            {"heads", s.heads},
-            {"blocks", s.blocks},
-            {"users", s.users},
-            {"length", s.length},
-            {"items", s.histories->items.size()}};
+    return {
+        {"history", s.history}, {"negatives", s.negatives}, {"heads", s.heads},   {"blocks", s.blocks},
+        {"law", s.law},         {"users", s.users},         {"length", s.length}, {"items", s.histories->items.size()}};
 }
 
 }  // namespace train_dlrm

@@ -11,8 +11,10 @@
 
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/history_generator.hpp"
+#include "shardwise/data/row_sampler.hpp"
 #include "shardwise/data/zipf.hpp"
 #include "shardwise/metrics/ranking.hpp"
+#include "shardwise/planning/row_law.hpp"
 
 namespace train_dlrm {
 
@@ -20,9 +22,11 @@ std::shared_ptr<const sw::Histories> make_histories(const SequenceOptions& o, co
                                                     double zipf, std::uint64_t seed) {
     if (!files.empty())
         return std::make_shared<const sw::Histories>(sw::read_histories({.files = files, .rows = o.rows}));
-    return std::make_shared<const sw::Histories>(sw::generate_histories(
-        sw::Zipf{o.rows, zipf},
-        {.users = o.users, .shortest = std::max<std::int64_t>(1, o.length / 2), .longest = o.length, .seed = seed}));
+    const sw::HistoryGeneratorOptions generated{
+        .users = o.users, .shortest = std::max<std::int64_t>(1, o.length / 2), .longest = o.length, .seed = seed};
+    return std::make_shared<const sw::Histories>(
+        o.law.empty() ? sw::generate_histories(sw::Zipf{o.rows, zipf}, generated)
+                      : sw::generate_histories(sw::RowSampler{sw::row_law(o.law)}, generated));
 }
 
 sw::NextItemOptions next_items(const SequenceOptions& o, sw::NextItemOptions::Part part, std::uint64_t seed,

@@ -25,6 +25,7 @@ struct SequenceOptions {
     std::int64_t heads = 2;             ///< of attention and transformer
     std::int64_t blocks = 1;            ///< of transformer
     std::int64_t rows = 0;              ///< of the table of items; 0: as many as the items take
+    std::string law;                    ///< of generated items, as row_law() takes it; empty: a Zipf of `rows`
     std::int64_t users = 4000;          ///< generated
     std::int64_t length = 40;           ///< longest generated history of a user; the shortest is half of it
     /// Of all users, in memory: one copy a process.

@@ -5,13 +5,16 @@
 /// The fragments of docs/rows.md.
 
 #include <cstdint>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "shardwise/comm/thread_world.hpp"
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/plan_seconds.hpp"
 #include "shardwise/planning/replication_curve.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/row_plans.hpp"
 
 namespace {
 
@@ -48,6 +51,23 @@ TEST(rows, are_planned_for_a_memory_of_ones_own) {
     const sw::FlexShardPlan plan = sw::plan_flexshard(rows, scaling, weights, {.flex = false, .budget = 1e6});
     // clang-format on
     EXPECT_EQ(plan.total().dp.rows, 3968);  // of 31/32 of 260 bytes each, in chunks of 32
+}
+
+TEST(rows, are_planned_from_a_profile) {
+    const sw::AccessProfile profile{
+        .samples = 10,
+        .tables = {{.name = "item", .rows = 8, .lookups = 26, .error = 0, .seen = {{1, 4, 4}, {2, 9, 7}, {6, 13, 8}}}}};
+    const std::vector<int> dims{16};
+    sw::ThreadWorld world{sw::Topology{2, 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        // clang-format off
+        const sw::Scaling scaling{.topology = comm.topology(), .batch = 512};  // samples a rank
+        const sw::RowPlan plan = sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), {.flex = false}, comm.size());
+        const std::vector<double> shares = sw::expected_coverage(plan);  // (tier): of all look-ups, 0 to 1
+        // clang-format on
+        EXPECT_EQ(plan.tables[0].replicated, (std::vector<std::int64_t>{6, 2, 1}));
+        EXPECT_EQ(shares, (std::vector<double>{1.0, 0.0}));
+    });
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ double rank_candidates(std::span<const float> logits) {
 
 sw::Histories generate(std::span<const double> lookups) {
     // clang-format off
-    const sw::AliasTable law{lookups};  // (rows): or sw::Zipf{rows, exponent}
+    const sw::AliasTable law{lookups};  // (rows): or sw::Zipf{rows, exponent}, or sw::RowSampler{sw::row_law(text)}
     const sw::Histories histories = sw::generate_histories(law, {.users = 10'000, .tastes = 16, .loyalty = 0.8});
     // clang-format on
     return histories;

@@ -12,9 +12,10 @@ import tempfile
 PROGRAM = sys.argv[1]
 
 
-def run(*arguments, status=0, says=(), ranks=None):
-    """Runs the program, under mpirun when `ranks` is given; returns its standard output."""
-    command = [PROGRAM, *map(str, arguments)]
+def run(*arguments, status=0, says=(), ranks=None, program=None):
+    """Runs the program, under mpirun when `ranks` is given, or another one beside it; returns its standard output."""
+    path = PROGRAM if program is None else os.path.join(os.path.dirname(PROGRAM), program)
+    command = [path, *map(str, arguments)]
     if ranks is not None:
         command = [os.environ["MPIEXEC"], "-np", str(ranks), *command]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)

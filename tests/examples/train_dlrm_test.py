@@ -33,7 +33,7 @@ def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
                  "--sharding --collective --pooling --optimizer --order --wire --towers --tower --tower-c --tower-p --tower-dim --prefetch "
-                 "--learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
+                 "--plan --profile --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
         assert name in text, name
@@ -293,18 +293,23 @@ def tiers():
         assert sum(lookups.values()) == 26 * (r["samples"] + r["epochs"][-1]["samples"]) and min(lookups.values()) > 0, lookups
         for tier, count in lookups.items():
             assert abs(rows[tier]["coverage"] - 100 * count / sum(lookups.values())) < 1e-9
+            assert rows[tier]["predicted_coverage"] is None  # the plan does not say
         assert (rows["unseen_lookups"] > 0) == (plan == "three.plan")
+        check_tiers(r)
+        assert r["row_map_bytes"] == (26 * (2 * 32 + 2 * 4 * 5) if plan == "three.plan" else 0), r["row_map_bytes"]
         vectors, plain = (x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, row))
         assert vectors != plain
     assert r["rows"]["dp"]["rows"] == 26 * 40 and r["config"]["plan"] == "two.plan"
-    assert row["rows"] is None
+    assert row["rows"] is None and row["row_map_bytes"] is None
+    asked = 26 * (row["samples"] + row["epochs"][-1]["samples"])
+    assert sum(row["looked_up_rows"]["by_rank"]) == sum(r["looked_up_rows"]["by_rank"]) == asked
+    assert row["looked_up_rows"]["max_over_mean"] == max(row["looked_up_rows"]["by_rank"]) * 4 / asked
     run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", says=["rows of tier dp       1040, which took"])
-    run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", "--explain", says=["Fork<tier>", "[dp] Split<dp>", "Merge<tier>"])
+    run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", "--explain", says=["Fork<tier>", "[dp] Split<dp>", "Merge<tier>", "not known"])
     write_row_plan("other.plan", ["dp", "row"], [("C1", [1, 1], [], [])])
     write_row_plan("order.plan", ["row", "dp"], [(name, [1, 199], [], []) for name in names])
     write_row_plan("twice.plan", ["dp", "row"], [("C1", [2, 198], [4, 4], [])])
     for arguments, text in [
-            (["--sharding", "tiered"], "--sharding tiered needs --plan FILE, which says which rows are in which tier"),
             (["--plan", "two.plan"], "--plan two.plan says which rows are in which tier, and --sharding row has none"),
             (["--sharding", "tiered", "--plan", "other.plan"], "the row plan says that table 'C1' has 2 rows, and the layer's has 200"),
             (["--sharding", "tiered", "--plan", "order.plan"], "Tiered<> takes its tiers from the most copies to one, and Row last"),
@@ -312,6 +317,90 @@ def tiers():
             (["--sharding", "tiered", "--plan", "none.plan"], "none.plan"),
             (["--sharding", "tiered", "--plan", "two.plan", "--order", "sample"], "rows with several copies (DP, Flex)")]:
         error = run(*SMALL, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
+def check_tiers(r):
+    """Payload by tier moved as predicted, and adds up to what the communicator counted for the layer."""
+    rows = [tier for tier in r["rows"].values() if isinstance(tier, dict)]
+    for tier in rows:
+        assert tier["payload"] == tier["predicted_payload"], rows
+    assert sum(tier["payload"] for tier in rows) == r["bytes"]["embedding_payload"] > 0, rows
+
+
+def profiled():
+    """A plan of the trainer's own is that of the programs, from a file or from a pass that nothing later notices."""
+    write("train.tsv", click_lines(3000, 1))
+    common = ["--data", "train.tsv", "--rows", 100, "--batch", 100, "--dim", 8, "--ranks", 4, "--hosts", 2]
+    run("--data", "train.tsv", "--rows", 100, "--out", "profile", program="profile_rows")
+    row = report(*common)
+    plans = {}
+    for flags in ([], ["--tiers", "dp,row"], ["--budget", 5000], ["--budget", 5000, "--cut", "flex"], ["--tiers", "flex,row", "--budget", 2000]):
+        run("--profile", "profile", "--dim", 8, "--batch", 100, "--ranks", 4, "--hosts", 2, *flags, "--out", "plan", program="plan_rows")
+        planned = report(*common, "--sharding", "tiered", "--plan", "plan")
+        own = report(*common, "--sharding", "tiered", *flags)
+        read = report(*common, "--sharding", "tiered", "--profile", "profile", *flags)
+        check_prediction(own)
+        check_tiers(own)
+        for key in "losses auc bytes memory rows row_map_bytes looked_up_rows".split():
+            assert planned[key] == own[key] == read[key], (flags, key)
+        assert own["losses"] == row["losses"] and own["auc"] == row["auc"], flags  # one id a bag: no sum to round
+        rows = {tier: of for tier, of in own["rows"].items() if isinstance(of, dict)}
+        for tier, of in rows.items():  # what was profiled is what was trained on
+            assert math.isclose(of["coverage"], of["predicted_coverage"]) and of["rows"] > 0, (flags, tier, of)
+        assert sum(of["rows"] for of in rows.values()) == 2600 and own["rows"]["unseen_lookups"] == 0
+        plans[tuple(flags)] = [of["rows"] for of in rows.values()]
+        config = own["config"]
+        assert (config["plan"], config["profile"], config["tiers"]) == ("", "", [*rows]) and read["config"]["profile"] == "profile"
+    assert len({str(plan) for plan in plans.values()}) == len(plans), plans  # every option has its effect
+    for more in ([], ["--no-prefetch"], ["--bag", 3, "--zipf", 1.3]):  # generated: the same batches after the pass
+        data = ["--samples", 6000, "--rows", 100, "--batch", 100, "--dim", 8, "--test-samples", 500, *more]
+        r = report(*data, "--sharding", "tiered")
+        check_prediction(r)
+        check_tiers(r)
+        assert r["rows"]["dp"]["rows"] > 0
+        if not more: assert r["losses"] == report(*data)["losses"]
+    out = run(*common, "--sharding", "tiered", "--explain", says=["rows placed by a profile of the training data: dp ", "row map: "])
+    assert "first batch" in out and "step 1" not in out, out
+    run(*common, "--sharding", "tiered", "--profile", "profile", says=["rows placed by profile: dp ", "% in the plan's profile"])
+
+
+def profiled_wrong():
+    write("train.tsv", click_lines(300, 1))
+    lines = click_lines(100, 1).splitlines(keepends=True)
+    write("bad.tsv", "".join([*lines[:70], "2" + lines[70][1:], *lines[71:]]))
+    os.mkfifo("pipe")
+    run("--data", "train.tsv", "--rows", 200, "--out", "profile", program="profile_rows")
+    write_row_plan("two.plan", ["dp", "row"], [(f"C{i + 1}", [40, 160], [], []) for i in range(26)])
+    with open("profile", "rb") as file:
+        data = file.read()
+    with open("short", "wb") as file:
+        file.write(data[:-8])
+    write("one.txt", "1 5\n1 6\n")
+    run("--sequences", "one.txt", "--out", "items", program="profile_rows")
+    tiered = ["--sharding", "tiered"]
+    for arguments, text in [
+            ([*tiered, "--plan", "two.plan", "--profile", "profile"], "--plan two.plan and --profile profile: the one says which rows"),
+            (["--profile", "profile"], "--profile has no effect with --sharding row"),
+            (["--tiers", "dp,row"], "--tiers has no effect with --sharding row"),
+            ([*tiered, "--plan", "two.plan", "--cut", "flex"], "--cut has no effect with --plan two.plan"),
+            ([*tiered, "--plan", "two.plan", "--budget", 5], "--budget has no effect with --plan two.plan"),
+            ([*tiered, "--tiers", "row"], "--tiers 'row': give dp,flex,row or dp,row or flex,row"),
+            ([*tiered, "--cut", "dp"], "--cut 'dp': give row or flex"),
+            ([*tiered, "--cut", "flex", "--tiers", "dp,row"], "--cut has no effect with --tiers dp,row"),
+            ([*tiered, "--tiers", "flex,row"], "--tiers flex,row with a budget of 0 bytes"),
+            ([*tiered, "--budget", "nan"], "--budget nan: give a number of bytes"),
+            ([*tiered, "--budget", -1e12], "a budget of -1000000000000 bytes a rank: no plan takes as little; the least is "),
+            ([*tiered, "--profile", "nowhere"], "nowhere"),
+            ([*tiered, "--profile", "short"], "short"),
+            ([*tiered, "--profile", "two.plan"], "two.plan: is no access profile"),
+            ([*tiered, "--plan", "profile"], "profile: is no row plan"),
+            ([*tiered, "--profile", "items"], "items: "),
+            ([*tiered, "--profile", "profile", "--rows", 100], "profile: "),
+            ([*tiered, "--data", "bad.tsv"], "bad.tsv, line 71"),
+            ([*tiered, "--data", "pipe"], "pipe is no regular file, and --sharding tiered reads the data once more"),
+            ([*tiered, "--data", "nowhere.tsv"], "nowhere.tsv")]:
+        error = run(*SMALL[:-2], *arguments, status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
 
 
@@ -602,13 +691,13 @@ def trace():
 
 def mpi():
     write_row_plan("rows.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [3, 7, 190], [], []) for i in range(26)])
-    for sharding in (["row"], ["mixed"], ["flex"], ["tiered", "--plan", "rows.plan"]):
+    for sharding in (["row"], ["mixed"], ["flex"], ["tiered", "--plan", "rows.plan"], ["tiered", "--samples", 4000, "--batch", 64]):
         arguments = [*SMALL, "--sharding", *sharding, "--hosts", 2, "--bag", 2]
         threads = report(*arguments, "--ranks", 4)
         processes = report(*arguments, ranks=4)
         assert processes["config"]["backend"] == "mpi"
         check_prediction(processes)
-        for key in "losses auc loss bytes memory".split():
+        for key in "losses auc loss bytes memory rows looked_up_rows row_map_bytes".split():
             assert threads[key] == processes[key], key
     for tower in ("dot", "cross"):
         arguments = [*SMALL, "--hosts", 2, "--bag", 2, "--collective", "hierarchical", "--tower", tower]
@@ -632,6 +721,12 @@ def mpi_errors():
     write("bad.tsv", "".join(lines))
     error = run("--data", "bad.tsv", "--batch", 8, status=2, ranks=4)
     assert error.count("bad.tsv, line 71") == 1, error
+    error = run("--data", "bad.tsv", "--batch", 8, "--sharding", "tiered", status=2, ranks=4)
+    assert error.count("bad.tsv, line 71") == 1, error
+    error = run("--data", "bad.tsv", "--sharding", "tiered", "--profile", "bad.tsv", status=2, ranks=4)
+    assert error.count("bad.tsv") == 1, error
+    error = run(*SMALL, "--sharding", "tiered", "--budget", -1e12, status=2, ranks=4)
+    assert error.count("no plan takes as little") == 1, error
     run("--help", ranks=2)
     run(*SMALL, "--save", "model", ranks=2)
     for arguments in (["--steps", 12], ["--samples", 192, "--steps", 13]):
@@ -640,6 +735,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

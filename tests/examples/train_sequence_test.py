@@ -24,7 +24,7 @@ def report(*arguments, **keywords):
 
 def help_():
     text = run("--help")
-    for part in ("sequence model", "train_sequence", "--pooling", "attention", "transformer", "mean", "--history", "--negatives", "--data",
+    for part in ("sequence model", "train_sequence", "--pooling", "attention", "transformer", "mean", "--history", "--negatives", "--data", "--law", "--profile",
                  "--sharding", "--collective", "--optimizer", "--epochs", "--save", "--load", "--explain", "--trace", "--json"):
         assert part in text, part
     for part in ("--tower", "--bag", "--bottom", "--cross-rank", "--test", "Criteo"):
@@ -51,6 +51,11 @@ def bad_usage():
             (["--length", 1], "--length 1: give at least 2"),
             (["--rows", 0], "--rows 0: give at least 1"),
             (["--zipf", 0], "a Zipf exponent of 0"),
+            (["--law", "zipf:10"], "law 'zipf:10': it has 1 numbers, and takes 3"),
+            (["--law", "zipf:10:1:1", "--rows", 10], "--rows has no effect with --law zipf:10:1:1"),
+            (["--law", "zipf:10:1:1", "--zipf", 1], "--zipf has no effect with --law zipf:10:1:1"),
+            (["--data", "bad.txt", "--law", "zipf:10:1:1"], "--law has no effect with --data"),
+            (["--sharding", "tiered", "--profile", "one.txt"], "one.txt: "),
             (["--batch", 80000000, "--history", 50], "--history 50 with --batch 80000000: a rank's batch has at most"),
             (["--sharding", "mixed"], "--sharding mixed has no effect on one table"),
             (["--sharding", "rows"], "--sharding 'rows': there is no such policy"),
@@ -78,6 +83,25 @@ def trains():
         assert sum(r["losses"][-10:]) < 0.9 * sum(r["losses"][10:20]), (r["losses"][10:20], r["losses"][-10:])
         assert 0.4 < r["popularity_auc"] < 0.7 and r["auc"] > r["popularity_auc"] + 0.1, (pooling, r["auc"], r["popularity_auc"])
         assert r["epochs"][0]["samples"] == 1000 * 51
+
+
+def laws():
+    """Generated items follow any law, and the trainer's own plan of what it then looks up holds while it trains."""
+    law = "zipf_mandelbrot:3000:1.2:5:0.5"
+    common = ["--law", law, "--users", 400, "--length", 30, "--history", 20, "--dim", 8, "--top", "16-1", "--batch", 64]
+    row = report(*common)
+    assert row["model"]["table_parameters"] == 3000 * 8 and row["config"]["law"] == law
+    own = report(*common, "--sharding", "tiered", "--cut", "flex")
+    assert own["losses"] == row["losses"] and own["auc"] == row["auc"]
+    tiers = {tier: of for tier, of in own["rows"].items() if isinstance(of, dict)}
+    for tier, of in tiers.items():  # the held-out items are not in the profile, so that coverage is not quite the same
+        assert of["payload"] == of["predicted_payload"] and 0 < of["rows"] and abs(of["coverage"] - of["predicted_coverage"]) < 12, (tier, of)
+    assert sum(of["payload"] for of in tiers.values()) == own["bytes"]["embedding_payload"] < row["bytes"]["embedding_payload"]
+    assert own["looked_up_rows"]["max_over_mean"] < row["looked_up_rows"]["max_over_mean"]
+    flat = report("--law", "exponential:3000:1e9:10", *common[2:])
+    assert flat["losses"] != row["losses"] and abs(flat["popularity_auc"] - 0.5) < 0.1 < row["popularity_auc"] - 0.5
+    more = ["--hosts", 2, "--steps", 8, "--sharding", "tiered"]
+    assert report(*common, *more, "--explain", "--ranks", 4)["rows"] == report(*common, *more, "--ranks", 4)["rows"]
 
 
 def shardings():
@@ -171,17 +195,17 @@ def checkpoint():
 
 
 def mpi():
-    for sharding in ("row", "table"):
-        arguments = [*SMALL, "--hosts", 2, "--sharding", sharding]
+    for sharding in (["row"], ["table"], ["tiered", "--batch", 64]):
+        arguments = [*SMALL, "--hosts", 2, "--sharding", *sharding]
         threads = report(*arguments, "--ranks", 4)
         processes = report(*arguments, ranks=4)
         assert processes["config"]["backend"] == "mpi"
-        for key in "losses auc popularity_auc loss bytes memory".split():
+        for key in "losses auc popularity_auc loss bytes memory rows looked_up_rows".split():
             assert threads[key] == processes[key], (sharding, key)
     write("bad.txt", "1 5 1\n1 x 1\n")
     error = run("--data", "bad.txt", status=2, ranks=2)
     assert error.count("bad.txt, line 2") == 1, error
 
 
-main({"help": help_, "bad_usage": bad_usage, "trains": trains, "shardings": shardings, "world_sizes": world_sizes, "files": files,
+main({"help": help_, "bad_usage": bad_usage, "trains": trains, "laws": laws, "shardings": shardings, "world_sizes": world_sizes, "files": files,
       "popularity": popularity, "checkpoint": checkpoint, "mpi": mpi})
