@@ -1,0 +1,287 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// A training step of one table whose rows are looked up by a law, under Row, Flex, two and three tiers; as sequences
+// and as sums. The tiers' plan is FlexShard's. Ranks are threads of this process, or under mpirun its processes. Bytes
+// are those of all ranks a step (payload), memory is a rank's; a step is timed on rank 0.
+//
+//   bench_rows [--law=LAW] [--hosts=2] [--ranks=8] [--batch=4096] [--dim=64] [--plan_hosts=4] [--plan_ranks=32]
+//              [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
+//   mpirun -n 8 bench_rows --hosts=2
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "shardwise/comm/all_reduce.hpp"
+#include "shardwise/comm/counting.hpp"
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/data/keyed_random.hpp"
+#include "shardwise/data/row_sampler.hpp"
+#include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/planning/flexshard.hpp"
+#include "shardwise/planning/merged_rows.hpp"
+#include "shardwise/planning/row_law.hpp"
+#include "support.hpp"
+#if SHARDWISE_WITH_MPI
+#include "shardwise/comm/mpi.hpp"
+#endif
+
+namespace {
+
+namespace sw = shardwise;
+using shardwise_bench::Times;
+
+/// What the command line says.
+struct Setup {
+    // One row in a hundred of the paper's RM-1, and so of its look-ups.
+    std::string law = "slopes:300000:1001:3462:12844:0.00128173828125:0.643688:1.087021:1.081441:1.025404";
+    int hosts = 2;
+    int ranks = 8;
+    int plan_hosts = 4;
+    int plan_ranks = 32;
+    std::int64_t batch = 4096;
+    int dim = 64;
+};
+
+/// A way to place the rows.
+struct Way {
+    const char* name;
+    std::vector<std::string> shardings;
+    bool dp = false;
+    bool flex = false;
+};
+const std::array<Way, 4> ways{{{"row", {"row"}},
+                               {"flex", {"flex"}},
+                               {"tiers2", {"dp", "row"}, true, false},
+                               {"tiers3", {"dp", "flex", "row"}, true, true}}};
+
+/// What is measured on one rank, summed over all of them.
+struct Sums {
+    double host = 0;
+    double cross_host = 0;
+    double last_tier = 0;  ///< payload that the last tier's plan packed
+    double looked_up = 0;  ///< rows
+    double static_bytes = 0;
+    double peak_bytes = 0;
+    double predicted_peak = 0;
+
+    [[nodiscard]] std::array<double, 7> values() const {
+        return {host, cross_host, last_tier, looked_up, static_bytes, peak_bytes, predicted_peak};
+    }
+};
+struct Measured {
+    Times forward;
+    Times step;
+    Sums sums;
+    double coverage = 0;  ///< of all tiers but the last, as planned
+};
+
+sw::RowPlan plan_of(const Setup& setup, const sw::RowDistribution& rows, const Way& way, double& coverage) {
+    const sw::Scaling scaling{.topology = sw::Topology::of(setup.plan_ranks, setup.plan_hosts), .batch = setup.batch};
+    const sw::FlexShardPlan plan =
+        sw::plan_flexshard(sw::MergedRows{{{.name = "items", .distribution = rows, .dim = setup.dim}}, 1}, scaling,
+                           sw::paper_row_memory(scaling), {.flex = way.flex, .cut = sw::FlexShardCut::flex});
+    const sw::TableTiers& tiers = plan.tables[0];
+    sw::TableRowPlan table = sw::all_in_last_tier("items", rows.rows(), way.shardings.size());
+    table.tiers = {tiers.dp.rows, tiers.row.rows};
+    if (way.flex) table.tiers.insert(table.tiers.begin() + 1, tiers.flex.rows);
+    coverage = 1.0 - tiers.row.lookups / rows.lookups();
+    return {.tiers = way.shardings, .tables = {table}};
+}
+
+/// A rank's batch: bags of the two lengths next to the law's mean.
+sw::JaggedBatch<std::int64_t> draw(const Setup& setup, const sw::RowDistribution& rows, const sw::RowSampler& sampler,
+                                   int rank, int number) {
+    sw::KeyedRandom random{7, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(number)};
+    sw::JaggedBatch<std::int64_t> batch;
+    batch.samples = setup.batch;
+    batch.features = 1;
+    const auto ids =
+        std::max<std::int64_t>(setup.batch, std::llround(rows.lookups() * static_cast<double>(setup.batch)));
+    for (std::int64_t i = 0; i < setup.batch; ++i)
+        batch.lengths.push_back(static_cast<std::int32_t>((i + 1) * ids / setup.batch - i * ids / setup.batch));
+    for (std::int64_t i = 0; i < ids; ++i)
+        batch.values.push_back(sampler(random));
+    return batch;
+}
+
+/// Some steps on one rank, the first of which allocates and is not counted.
+Measured measure(sw::CommunicatorRef below, const Setup& setup, const Way& way, bool sequences, int steps) {
+    const sw::RowDistribution rows = sw::row_law(setup.law);
+    const sw::RowSampler sampler{rows};
+    Measured measured;
+    const sw::RowPlan plan = way.shardings.size() > 1 ? plan_of(setup, rows, way, measured.coverage) : sw::RowPlan{};
+    sw::CountingCommunicator<sw::CommunicatorRef> comm{below};
+    const sw::LayerNames names{
+        .shardings = way.shardings, .tiered = way.shardings.size() > 1, .pooling = sequences ? "none" : "sum"};
+    const auto layer = sw::make_layer(comm, {{.name = "items", .rows = rows.rows(), .dim = setup.dim}}, names,
+                                      {.rows = names.tiered ? &plan : nullptr});
+    std::vector<sw::JaggedBatch<std::int64_t>> batches;
+    std::size_t longest = 0;
+    for (int i = 0; i < 3; ++i) {
+        batches.push_back(draw(setup, rows, sampler, comm.rank(), i));
+        longest = std::max(longest, batches.back().values.size());
+    }
+    const std::vector<float> gradient(
+        (sequences ? longest : static_cast<std::size_t>(setup.batch)) * static_cast<std::size_t>(setup.dim), 1e-3F);
+    sw::Traffic before;
+    std::int64_t packed = 0;
+    std::int64_t looked_up = 0;
+    for (int step = 0; step <= steps; ++step) {
+        const auto& batch = batches[static_cast<std::size_t>(step) % batches.size()];
+        double forward = 0;
+        const double all = shardwise_bench::seconds([&] {
+            auto flight = layer->start(batch.view());
+            sw::LayerVectors vectors;
+            forward = shardwise_bench::seconds([&] { vectors = layer->forward(flight); });
+            const sw::MatrixView<const float> of = sequences ? vectors.sequences[0] : vectors.pooled;
+            const sw::MatrixView<const float> learnt{gradient.data(), of.rows(), of.columns(), of.columns()};
+            layer->backward(std::move(flight), sequences ? sw::LayerVectors{.sequences = {&learnt, 1}}
+                                                         : sw::LayerVectors{.pooled = learnt});
+        });
+        if (step == 0) {
+            before = comm.sent().sent_by(comm.rank());
+            packed = layer->sent_payload().back();
+            looked_up = layer->looked_up_rows().back();
+            continue;
+        }
+        measured.forward.add(forward);
+        measured.step.add(all);
+    }
+    const sw::Traffic sent = comm.sent().sent_by(comm.rank());
+    const auto of_step = [&](std::int64_t after, std::int64_t first) {
+        return static_cast<double>(after - first) / steps;
+    };
+    sw::MemoryTally tally;
+    std::vector<sw::JaggedView<std::int64_t>> views;
+    std::vector<sw::JaggedBatch<std::int64_t>> theirs;
+    double predicted = 0;
+    for (int i = 0; i < std::min(steps + 1, 3); ++i) {  // what a flight carries, batch after batch
+        theirs.clear();
+        views.clear();
+        for (int rank = 0; rank < comm.size(); ++rank)
+            theirs.push_back(draw(setup, rows, sampler, rank, i));
+        for (const auto& batch : theirs)
+            views.push_back(batch.view());
+        static_cast<void>(layer->predict_cost(views, &tally));
+    }
+    predicted = static_cast<double>(layer->predict_static_bytes(comm.rank()) + tally.bytes());
+    measured.sums = {.host = of_step(sent.host.payload, before.host.payload),
+                     .cross_host = of_step(sent.cross_host.payload, before.cross_host.payload),
+                     .last_tier = of_step(layer->sent_payload().back(), packed),
+                     .looked_up = of_step(layer->looked_up_rows().back(), looked_up),
+                     .static_bytes = static_cast<double>(layer->memory().static_bytes()),
+                     .peak_bytes = static_cast<double>(layer->memory().peak_bytes()),
+                     .predicted_peak = predicted};
+    std::array<double, 7> sums = measured.sums.values();
+    sw::BasicTreeAllReduce<double>{comm, comm.topology()}(sums);
+    measured.sums = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
+    return measured;
+}
+
+using Run = std::function<void(const std::function<void(sw::CommunicatorRef)>&)>;
+
+void bench(benchmark::State& state, const Run& on_all_ranks, const Setup& setup, const Way& way, bool sequences) {
+    const auto steps = static_cast<int>(state.max_iterations);
+    Measured measured;
+    on_all_ranks([&](sw::CommunicatorRef comm) {
+        Measured mine = measure(comm, setup, way, sequences, steps);
+        if (comm.rank() == 0) measured = std::move(mine);
+    });
+    std::size_t at = 0;
+    for ([[maybe_unused]] auto iteration : state)
+        state.SetIterationTime(measured.step.all().empty() ? 1.0 : measured.step.all()[at++]);
+    const auto count = [&](const char* name, double value) { state.counters[name] = value; };
+    count("median_ms", 1e3 * measured.step.median());
+    count("forward_ms", 1e3 * measured.forward.median());
+    count("host_MB", measured.sums.host / 1e6);
+    count("cross_host_MB", measured.sums.cross_host / 1e6);
+    count("last_tier_MB", measured.sums.last_tier / 1e6);
+    count("last_tier_rows", measured.sums.looked_up);
+    count("coverage", measured.coverage);
+    count("static_MB", measured.sums.static_bytes / setup.ranks / 1e6);
+    count("peak_MB", measured.sums.peak_bytes / setup.ranks / 1e6);
+    count("predicted_peak_MB", measured.sums.predicted_peak / setup.ranks / 1e6);
+}
+
+/// Says nothing: what ranks other than 0 report.
+class Silent final : public benchmark::BenchmarkReporter {
+    bool ReportContext(const Context& /*context*/) override { return true; }
+    void ReportRuns(const std::vector<Run>& /*report*/) override {}
+};
+
+void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool reports) {
+    if (!reports) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
+    const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        throw sw::BadInput{"bench_rows: see the file's first lines"};
+    for (const bool sequences : {true, false})
+        for (const Way& way : ways)
+            benchmark::RegisterBenchmark(
+                (std::string{sequences ? "sequences/" : "sums/"} + way.name).c_str(),
+                [&, sequences](benchmark::State& state) { bench(state, on_all_ranks, setup, way, sequences); })
+                ->Iterations(quick ? 1 : 9)
+                ->UseManualTime()
+                ->Unit(benchmark::kMillisecond);
+    Silent silent;
+    if (reports) {
+        benchmark::RunSpecifiedBenchmarks();
+    } else {
+        benchmark::RunSpecifiedBenchmarks(&silent);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Setup setup;
+    const auto take = [&](const char* flag, auto& number) {
+        number = static_cast<std::remove_reference_t<decltype(number)>>(
+            shardwise_bench::take_number(argc, argv, flag, number));
+    };
+    take("--hosts=", setup.hosts);
+    take("--ranks=", setup.ranks);
+    take("--plan_hosts=", setup.plan_hosts);
+    take("--plan_ranks=", setup.plan_ranks);
+    take("--batch=", setup.batch);
+    take("--dim=", setup.dim);
+    setup.law = shardwise_bench::take_argument(argc, argv, "--law=", setup.law);
+#if SHARDWISE_WITH_MPI
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+        sw::MpiOptions options;
+        options.hosts = setup.hosts;
+        return sw::run_mpi(options, [&](sw::MpiCommunicator& comm) {
+            setup.ranks = comm.size();
+            run(
+                argc, argv, setup, [&](const auto& body) { body(comm); }, comm.rank() == 0);
+        });
+    }
+#endif
+    try {
+        run(
+            argc, argv, setup,
+            [&](const auto& body) {
+                sw::ThreadWorld world{sw::Topology::of(setup.ranks, setup.hosts)};
+                world.run([&](sw::ThreadCommunicator& comm) { body(comm); });
+            },
+            true);
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+}
