@@ -59,11 +59,11 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
         [[nodiscard]] const ExpectedCount& numbers(std::int64_t) const noexcept { return with_numbers; }
     };
 
-    const Workload* workload = nullptr;      ///< what goes in
-    ExpectedBatch expected_batch;            ///< of every rank
-    std::vector<ExpectedRows> rows;          ///< (table of the placement)
-    std::vector<Count> counts;               ///< (block), of every source
-    std::vector<std::pair<int, int>> of_key; ///< (block): table, and the shard that has rows of its own
+    const Workload* workload = nullptr;         ///< what goes in
+    ExpectedBatch expected_batch;               ///< of every rank
+    std::vector<ExpectedRows> rows;             ///< (table of the placement)
+    std::vector<Count> counts;                  ///< (block), of every source
+    std::vector<std::pair<int, int>> of_key;    ///< (block): table, and the shard that has rows of its own
     std::vector<std::vector<Touched>> touched;  ///< (rank, the block of a shard's first feature)
 
     /// Reads the workload of a plan. \param tier  of each table's rows; -1: there are none

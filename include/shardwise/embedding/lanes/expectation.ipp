@@ -11,36 +11,46 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 
 namespace detail {
 
-/// Ids of so many bags of a feature, of which a share is meant.
-SHARDWISE_INLINE ExpectedCount expected_ids(const BagLengths& lengths, double share, std::int64_t bags) {
-    const auto most = std::llround(lengths.mean());
-    if (share == 0.0 || lengths.all_are(0)) return 0;
-    if (share == 1.0 && lengths.all_are(most)) return most * bags;
-    return ExpectedCount::random(share * lengths.mean() * static_cast<double>(bags));
-}
-/// A probability within rounding of 0 or 1 is certain.
-inline constexpr double rounding = 1e-12;
+/// What the shard of a feature is told of a batch of `all` bags, where each id is there with probability `share`.
+struct ExpectedBags {
+    const BagLengths& lengths;
+    std::int64_t all;
+    double share;
+    double without = lengths.without(share);
+    double with_one = lengths.with_one(share);
+    double with = 1.0 - without;
 
-/// A count of at most `most`, that share of it in the mean, and a multiple of `step`.
-SHARDWISE_INLINE ExpectedCount some_of(std::int64_t most, double probability, std::int64_t step) {
-    if (probability <= rounding) return 0;
-    if (probability >= 1.0 - rounding) return most;
-    return ExpectedCount::random(probability * static_cast<double>(most), step);
-}
-SHARDWISE_INLINE ExpectedCount all_or_none(std::int64_t most, double probability) {
-    return some_of(most, probability, most);
-}
-SHARDWISE_INLINE ExpectedCount at_random(double mean) {
-    return mean <= 1e-9 ? ExpectedCount{} : ExpectedCount::random(mean);
-}
-/// Of so many bags, each with an id with some probability: those that have one, and those unless all have one.
-SHARDWISE_INLINE ExpectedCount bags_with(std::int64_t bags, double probability) {
-    return some_of(bags, probability, 1);
-}
-SHARDWISE_INLINE ExpectedCount bags_with_unless_all(std::int64_t bags, double probability) {
-    const auto all = static_cast<double>(bags);
-    return at_random(all * (probability - std::pow(probability, all)));
-}
+    /// All bags are of a kind that has this share of them.
+    [[nodiscard]] double all_are(double kind) const { return std::pow(kind, static_cast<double>(all)); }
+    [[nodiscard]] double bags(double kind) const { return kind * static_cast<double>(all); }
+
+    [[nodiscard]] ExpectedCount ids() const {
+        Remainders of_bag;
+        for (const BagLengths::Share& of : lengths.shares)
+            of_bag = of_bag.plus(of.share, Remainders::once(share, 1.0 - share).times(of.length));
+        return {bags(share * lengths.mean()), of_bag.times(all)};
+    }
+    [[nodiscard]] ExpectedCount with_ids() const { return {bags(with), Remainders::once(with, without).times(all)}; }
+    /// Those that have ids, unless all of them have.
+    [[nodiscard]] ExpectedCount with_ids_unless_all() const {
+        const double all_have = all_are(with);
+        return {bags(with - all_have), with_ids().remainders.plus(-all_have, all).plus(all_have, 0)};
+    }
+    /// Those that have ids, unless each of them has one.
+    [[nodiscard]] ExpectedCount with_ids_unless_single() const {
+        const double none_has_more = all_are(without + with_one);
+        const double single =
+            all == 0 ? 0.0 : bags(with_one) * std::pow(without + with_one, static_cast<double>(all - 1));
+        return {
+            bags(with) - single,
+            with_ids().remainders.plus(-1.0, Remainders::once(with_one, without).times(all)).plus(none_has_more, 0)};
+    }
+    /// All bags, unless none has an id or, where `may_be_single`, each has one.
+    [[nodiscard]] ExpectedCount all_unless_none(bool may_be_single) const {
+        const double none = all_are(without) + (may_be_single ? all_are(with_one) : 0.0);
+        return ExpectedCount{1.0 - none, Remainders::once(1.0 - none, none)} * all;
+    }
+};
 
 }  // namespace detail
 
@@ -50,9 +60,9 @@ SHARDWISE_INLINE ExpectedBatch::ExpectedBatch(const Workload& workload, std::spa
       weighted_{weighted},
       bytes_{workload.single() ? 0 : 4 * std::ssize(workload.lengths) * workload.samples} {
     for (std::size_t i = 0; i < features.size(); ++i) {
-        const BagLengths& lengths = at(workload.lengths, features[i]);
-        values_.push_back(detail::expected_ids(lengths, shares[i], samples_));
-        told_bags_.push_back(detail::bags_with_unless_all(samples_, 1.0 - lengths.without(shares[i])));
+        const detail::ExpectedBags bags{at(workload.lengths, features[i]), samples_, shares[i]};
+        values_.push_back(bags.ids());
+        told_bags_.push_back(bags.with_ids_unless_all());
     }
 }
 
@@ -96,27 +106,17 @@ SHARDWISE_INLINE void EmbeddingExpectation::count_blocks() {
 
 SHARDWISE_INLINE EmbeddingExpectation::Count EmbeddingExpectation::count_of(int feature, int shard) const {
     const FeaturePlacement& placed = at(placement->features, feature);
-    const BagLengths& lengths = at(workload->lengths, placed.feature);
-    const std::int64_t bags = samples(0);
-    const auto all = static_cast<double>(bags);
-    const double share = at(rows, placed.table).share(shard);
-    const double without = lengths.without(share);
-    const double with_one = lengths.with_one(share);
-    const double none_has = std::pow(without, all);
-    Count count;
-    count.ids = detail::expected_ids(lengths, share, bags);
-    if (pooling->every_bag) {
-        count.bags = bags;
-        const double one_each = placement->splits == Splits::rows ? 0.0 : std::pow(with_one, all);
-        count.with_lengths = detail::all_or_none(bags, 1.0 - one_each - none_has);
-        return count;
-    }
-    // a bag that the shard is told of has one id there, and so has each other one
-    const double one_each = all * with_one * std::pow(std::min(1.0, without + with_one), all - 1.0);
-    count.bags = detail::bags_with(bags, 1.0 - without);
-    count.with_lengths = detail::at_random((1.0 - without) * all - one_each);
-    count.with_numbers = detail::bags_with_unless_all(bags, 1.0 - without);
-    return count;
+    const detail::ExpectedBags bags{at(workload->lengths, placed.feature), samples(0),
+                                    at(rows, placed.table).share(shard)};
+    if (pooling->every_bag)
+        return {.ids = bags.ids(),
+                .bags = samples(0),
+                .with_lengths = bags.all_unless_none(placement->splits != Splits::rows),
+                .with_numbers = 0};
+    return {.ids = bags.ids(),
+            .bags = bags.with_ids(),
+            .with_lengths = bags.with_ids_unless_single(),
+            .with_numbers = bags.with_ids_unless_all()};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -44,8 +44,8 @@ class ExpectedRows {
   public:
     struct Where {
         const ShardMap* map = nullptr;
-        int shards = 1;               ///< that have rows of their own: 1 where columns are split
-        int copies = 1;               ///< of every row
+        int shards = 1;                 ///< that have rows of their own: 1 where columns are split
+        int copies = 1;                 ///< of every row
         const RowMap* tiers = nullptr;  ///< null: all rows are meant
         int tier = 0;
     };
@@ -69,8 +69,8 @@ class ExpectedRows {
         std::int64_t used = 0;  // rows that are looked up at all
     };
     struct Touched {
-        double rows = 0.0;
-        bool random = false;  // for some row it is neither certain that it is touched nor that it is not
+        ExpectedCount rows;
+        bool even = false;  // the remainders are
     };
     void read(const TableUse& use, const Where& where);
     [[nodiscard]] double share(std::size_t first_cell, std::size_t count) const;

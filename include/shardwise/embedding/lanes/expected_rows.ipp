@@ -34,6 +34,8 @@ SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where
     const auto place = [&] {
         where.map->locate(std::span<const std::int64_t>{rows.data(), waiting},
                           where.shards == 1 ? nullptr : shards.data(), locals.data());
+        for (Touched& of : touched_)
+            of.even = of.even || of.rows.remainders.are_even();
         for (std::size_t i = 0; i < waiting; ++i) {
             const std::size_t cell = static_cast<std::size_t>(shards[i]) * copies_ + locals[i] % copies_;
             cells_[cell].lookups += p[i];
@@ -41,8 +43,8 @@ SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where
             for (std::size_t n = 0; n < numbers; ++n) {
                 const double chance = touched[i * numbers + n];
                 Touched& of = touched_[cell * numbers + n];
-                of.rows += chance;
-                of.random |= chance != 0.0 && chance != 1.0;
+                of.rows.mean += chance;
+                if (!of.even) of.rows.remainders.add(chance);
             }
         }
         waiting = 0;
@@ -95,23 +97,19 @@ SHARDWISE_INLINE std::size_t ExpectedRows::number_of(std::int64_t samples) const
 
 SHARDWISE_INLINE ExpectedCount ExpectedRows::touched(int shard, const TouchedBy& by) const {
     const std::size_t number = number_of(by.samples);
-    double rows = 0.0;
-    bool random = false;
+    ExpectedCount rows;
     for (std::size_t residue = 0; residue < copies_; ++residue) {
         if (by.residues[residue] == 0) continue;
-        const Touched& of =
-            touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * samples_.size() + number];
-        rows += of.rows;
-        random |= of.random;
+        rows += touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * samples_.size() + number].rows;
     }
-    return random ? ExpectedCount::random(rows) : ExpectedCount{std::llround(rows)};
+    return rows;
 }
 
 SHARDWISE_INLINE double ExpectedRows::touched(std::int64_t samples) const {
     const std::size_t number = number_of(samples);
     double rows = 0.0;
     for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-        rows += touched_[cell * samples_.size() + number].rows;
+        rows += touched_[cell * samples_.size() + number].rows.mean;
     return rows;
 }
 

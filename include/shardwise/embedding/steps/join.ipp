@@ -133,8 +133,7 @@ struct CutBody {
     }
     template <class Cost>
     static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
-        tally.need(
-            4 * rounded_up(copied<typename Cost::Number>(*cost.placement, *cost.pooling, cost.batch(rank))));
+        tally.need(4 * rounded_up(copied<typename Cost::Number>(*cost.placement, *cost.pooling, cost.batch(rank))));
     }
     template <class Cost>
     static void shape(const CostEnv&, Cost&) {}

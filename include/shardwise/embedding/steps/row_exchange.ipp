@@ -293,8 +293,7 @@ struct RowsBody {
             const int dim = shard.columns.count;
             std::int64_t arrived = 0;
             for (int number = 0; number < env.group.size; ++number) {
-                const std::int64_t count =
-                    rounded_up(cost.touched_rows(env.group.member(rank, number), key, to_me));
+                const std::int64_t count = rounded_up(cost.touched_rows(env.group.member(rank, number), key, to_me));
                 arrived += count;
                 if (!element.exact() && number != mine) at(decoded, number) += 4 * count * dim;
             }

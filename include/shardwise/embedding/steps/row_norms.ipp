@@ -135,8 +135,7 @@ struct NormsBody {
             cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& mine) {
                 for (const ShardPlacement& other : at(placement.tables, table).shards)
                     if (other.owner != mine.owner)
-                        round.at(rank, placement.owner(rank, other)).payload +=
-                            8 * cost.touched_rows(rank, key);
+                        round.at(rank, placement.owner(rank, other)).payload += 8 * cost.touched_rows(rank, key);
             });
     }
 };
