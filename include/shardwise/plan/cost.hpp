@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "shardwise/comm/traffic.hpp"
-#include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/plan/cost_walk.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/topology/cluster.hpp"
@@ -40,12 +40,7 @@ struct CostTree {
     }
 };
 
-/// What one round moves, and which of its bytes belong to which step.
-struct SegmentCost {
-    std::size_t segment = 0;
-    TrafficMatrix traffic;             ///< envelopes and padding included
-    std::vector<TrafficMatrix> steps;  ///< (post of the segment): its own bytes, no messages
-};
+using SegmentCost = SegmentCostOf<std::int64_t>;
 
 /// Adds the needs of a flight's message buffers on `rank`: one to each peer for all segments, one from each peer a
 /// segment.

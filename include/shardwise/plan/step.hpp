@@ -16,6 +16,7 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/plan/expected_count.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/view.hpp"
 #include "shardwise/topology/members.hpp"
@@ -93,13 +94,21 @@ class Exchange {
     Exchange& operator=(Exchange&&) = default;
 };
 
+/// The entry of a step for a cost reader that counts in `Count`s.
+template <class Count>
+using ShapeOfStep = void(const CostEnv&, void* cost, void* const* branches, std::size_t count, TrafficMatrixOf<Count>&);
+/// What its buffers need on a rank.
+using MemoryOfStep = void(const CostEnv&, const void* cost, int rank, MemoryTally&);
+
 /// The body of a family of steps on the lanes, states and Cost of one domain.
 struct StepCode {
     std::shared_ptr<void> (*make_tape)();              ///< null: its steps keep none
     void (*run)(void* const* parts, StepEnv&);         ///< local steps and junctions; null for exchanges
     Exchange& (*begin)(void* const* parts, StepEnv&);  ///< exchanges; null for others
-    void (*shape)(const CostEnv&, void* cost, void* const* branches, std::size_t count, TrafficMatrix&);
-    void (*memory)(const CostEnv&, const void* cost, int rank, MemoryTally&);  ///< null: it keeps no buffers
+    ShapeOfStep<std::int64_t>* shape;
+    MemoryOfStep* memory;                ///< null: it keeps no buffers
+    ShapeOfStep<ExpectedCount>* expect;  ///< the same in expectation; null where the domain has none
+    MemoryOfStep* expect_memory;
 };
 
 /// The tape of one step, its type forgotten; the address of this object says whose it is.
@@ -150,6 +159,12 @@ concept HasView = requires {
     typename S::View;
 };
 
+/// Domains whose steps the expectation reader reads, too.
+template <class Domain>
+concept HasExpectation = requires {
+    typename Domain::Expectation;
+};
+
 template <class S>
 struct SeenBy {
     using type = boost::mp11::mp_list<>;
@@ -184,34 +199,50 @@ struct CodeFrom {
         V view{parts};
         return B::begin(env, view);
     }
-    static void shape(const CostEnv& env, void* cost, void* const* branches, std::size_t count, TrafficMatrix& round) {
-        Cost& own = *static_cast<Cost*>(cost);
+    /// By lanes of the cost reader or of the expectation reader.
+    template <class Lanes, class Count>
+    static void shape(const CostEnv& env, void* cost, void* const* branches, std::size_t count,
+                      TrafficMatrixOf<Count>& round) {
+        Lanes& own = *static_cast<Lanes*>(cost);
         if constexpr (requires { B::shape(env, own, round); }) {
             B::shape(env, own, round);
-        } else if constexpr (requires(std::span<Cost* const> all) { B::shape(env, own, all); }) {
-            std::vector<Cost*> all;
+        } else if constexpr (requires(std::span<Lanes* const> all) { B::shape(env, own, all); }) {
+            std::vector<Lanes*> all;
             for (std::size_t i = 0; i < count; ++i)
-                all.push_back(static_cast<Cost*>(branches[i]));
-            B::shape(env, own, std::span<Cost* const>{all});
+                all.push_back(static_cast<Lanes*>(branches[i]));
+            B::shape(env, own, std::span<Lanes* const>{all});
         } else {
             B::shape(env, own);
         }
     }
+    template <class Lanes>
     static void memory(const CostEnv& env, const void* cost, int rank, MemoryTally& tally) {
-        B::memory(env, *static_cast<const Cost*>(cost), rank, tally);
+        B::memory(env, *static_cast<const Lanes*>(cost), rank, tally);
     }
+    template <class Lanes>
+    static constexpr bool has_memory = requires(const CostEnv& env, const Lanes& cost, MemoryTally& tally) {
+        B::memory(env, cost, 0, tally);
+    };
     static constexpr StepCode make() {
-        StepCode code{.make_tape = nullptr, .run = nullptr, .begin = nullptr, .shape = &shape, .memory = nullptr};
+        StepCode code{.make_tape = nullptr,
+                      .run = nullptr,
+                      .begin = nullptr,
+                      .shape = &shape<Cost, std::int64_t>,
+                      .memory = nullptr,
+                      .expect = nullptr,
+                      .expect_memory = nullptr};
         if constexpr (HasTape<B>) code.make_tape = &make_tape;
         if constexpr (requires(StepEnv & env, V & view) { B::begin(env, view); }) {
             code.begin = &begin;
         } else {
             code.run = &run;
         }
-        if constexpr (requires(const CostEnv& env, const Cost& cost, MemoryTally& tally) {
-                          B::memory(env, cost, 0, tally);
-                      })
-            code.memory = &memory;
+        if constexpr (has_memory<Cost>) code.memory = &memory<Cost>;
+        if constexpr (HasExpectation<Domain>) {
+            using Expectation = typename Domain::Expectation;
+            code.expect = &shape<Expectation, ExpectedCount>;
+            if constexpr (has_memory<Expectation>) code.expect_memory = &memory<Expectation>;
+        }
         return code;
     }
     static constexpr StepCode value = make();

@@ -2,118 +2,88 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
-#include "shardwise/comm/wire.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
-#include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
-#include "shardwise/embedding/lanes/blocks.hpp"
+#include "shardwise/embedding/lanes/expectation.hpp"
 #include "shardwise/embedding/lanes/lanes.hpp"
-#include "shardwise/embedding/lanes/pooling.hpp"
-#include "shardwise/embedding/lanes/row_tiers.hpp"
-#include "shardwise/embedding/lanes/states.hpp"
-#include "shardwise/embedding/lanes/towers.hpp"
-#include "shardwise/sharding/placement.hpp"
+#include "shardwise/embedding/lanes/lanes_of_ranks.hpp"
 
 /// \file
 /// What the cost reader knows about one plan of embedding tables: the batches of all ranks, and what follows from them.
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
 
-/// The cost reader's lanes. It shares with the run reader only the placement and the policies' pure functions; it
-/// counts on its own, and sees no communicator and no tape.
-struct EmbeddingCost {
+/// Touched rows of a shard, by their numbers there.
+struct TouchedLocals {
+    std::vector<std::int64_t> rows;  ///< distinct and ascending once settled
+
+    /// Adds those rows of another that `keep` keeps.
+    template <class Keep>
+    void add(const TouchedLocals& other, Keep keep) {
+        for (const std::int64_t row : other.rows)
+            if (keep(static_cast<LocalRow>(row))) rows.push_back(row);
+    }
+    void settle() {
+        std::sort(rows.begin(), rows.end());
+        rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    }
+};
+
+/// The cost reader's lanes.
+struct EmbeddingCost : LanesOfRanks<std::int64_t> {
+    using Number = std::int64_t;
+    using Touched = TouchedLocals;
     struct Count {
         std::int64_t ids = 0;
         std::int64_t bags = 0;  ///< that the shard is told of
         bool single = false;    ///< each has one id
+
+        /// Bags whose lengths, and whose samples, the shard is told of.
+        [[nodiscard]] std::int64_t lengths() const noexcept { return single || ids == 0 ? 0 : bags; }
+        [[nodiscard]] std::int64_t numbers(std::int64_t samples) const noexcept { return bags == samples ? 0 : bags; }
     };
     struct OwnBatch {
         std::vector<std::int64_t> ids;
         std::vector<float> weights;
         std::vector<std::int32_t> lengths;  // (feature, sample)
     };
-    /// A block of vectors somewhere on its way.
-    struct Block {
-        Head head;
-        bool looked_up = false;  ///< in memory; else whoever reads it looks it up
-    };
-    using Blocks = std::vector<std::vector<Block>>;  // (rank): in the order of its lane
 
-    // the states that the plan's steps see
-    const Placement* placement = nullptr;
-    const PlanPooling* pooling = nullptr;
-    const Wires* wires = nullptr;
-    const OrderTraits* order = nullptr;
-    const TowerModules* towers = nullptr;
-    const FeaturesByPlan* features = nullptr;
-    const RowTiers* tiers = nullptr;
-    // what goes in, and the lanes
-    std::vector<BatchView> batches;                           ///< (rank)
+    std::vector<BatchView> batches;                           ///< (rank): what goes in
     std::vector<OwnBatch> own;                                ///< (rank): what they refer to, where it is not a user's
     std::vector<std::vector<Count>> counts;                   ///< (source, block)
     std::vector<std::vector<std::vector<std::int64_t>>> ids;  ///< (source, block): local rows
-    std::vector<std::vector<std::vector<std::int64_t>>>
-        touched;                ///< (rank, the block of a shard's first feature): distinct, ascending
-    Blocks vectors;             ///< where the vectors are now
-    std::vector<Blocks> trail;  ///< where they were before each step that moved them
+    std::vector<std::vector<Touched>> touched;                ///< (rank, the block of a shard's first feature)
 
-    [[nodiscard]] int ranks() const noexcept { return placement->topology.ranks(); }
-    /// Calls use(key, table, ShardPlacement) for every shard on `rank`, in the store's order; the shard's touched rows
-    /// are touched[rank][key], its ids those of the blocks key + i * shards of the table's features i.
-    template <class Use>
-    void for_shards(int rank, Use use) const {
-        for (int t = 0; t < static_cast<int>(placement->tables.size()); ++t) {
-            const std::size_t key = key_of(t);
-            const auto& shards = at(placement->tables, t).shards;
-            for (std::size_t s = 0; s < shards.size(); ++s)
-                if (placement->holds(rank, shards[s])) use(key + s, t, shards[s]);
-        }
-    }
-    /// The first block of a table's first feature.
-    [[nodiscard]] std::size_t key_of(int table) const;
-    /// Columns of the widest shard on `rank`, 0 without any.
-    [[nodiscard]] int widest(int rank) const;
+    [[nodiscard]] const BatchView& batch(int rank) const { return at(batches, rank); }
+    [[nodiscard]] std::int64_t samples(int rank) const { return batch(rank).samples(); }
+    [[nodiscard]] const Count& count(int source, std::size_t block) const { return at(counts, source)[block]; }
     /// Vectors of a block: one a bag when pooled, one an id otherwise.
     [[nodiscard]] std::int64_t rows_of(int source, std::size_t block) const {
-        const Count& count = at(counts, source)[block];
-        return pooling->pooled ? count.bags : count.ids;
+        return pooling->pooled ? count(source, block).bags : count(source, block).ids;
     }
-    [[nodiscard]] std::int64_t samples(int rank) const { return at(batches, rank).samples(); }
-    /// The ranks whose ids a rank answers: those of its home.
-    template <class Use>
-    void for_sources(int rank, Use use) const {
-        for (int number = 0; number < placement->home.size; ++number)
-            use(placement->home.member(rank, number));
+    /// How many rows of a shard are touched, of those that `keep` keeps.
+    [[nodiscard]] std::int64_t touched_rows(int rank, std::size_t key) const {
+        return std::ssize(at(touched, rank)[key].rows);
     }
-    /// The vectors move; `next` is where they are then.
-    void step_on(Blocks next) {
-        trail.push_back(std::move(vectors));
-        vectors = std::move(next);
+    template <class Keep>
+    [[nodiscard]] std::int64_t touched_rows(int rank, std::size_t key, Keep keep) const {
+        const auto& rows = at(touched, rank)[key].rows;
+        return std::count_if(rows.begin(), rows.end(),
+                             [&](std::int64_t row) { return keep(static_cast<LocalRow>(row)); });
     }
-    /// An adjoint: they are where they were before the last step that moved them.
-    void step_back() {
-        vectors = std::move(trail.back());
-        trail.pop_back();
-    }
-    /// Rows of the vectors on a rank, and their elements.
-    [[nodiscard]] std::int64_t vector_rows(int rank) const;
-    [[nodiscard]] static std::int64_t elements(const std::vector<Block>& blocks);
 };
 
 /// The types that the steps of embedding plans work on.
 struct EmbeddingDomain {
     using Lanes = steps::Lanes;
     using Cost = EmbeddingCost;
+    using Expectation = EmbeddingExpectation;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps
-
-#if !defined(SHARDWISE_COMPILED)
-#include "shardwise/embedding/lanes/cost_lanes.ipp"
-#endif

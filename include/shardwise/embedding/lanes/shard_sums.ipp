@@ -16,15 +16,6 @@ SHARDWISE_INLINE std::size_t parts_of_bags(const VectorBlock* first, const Vecto
     return static_cast<std::size_t>(behind - first);
 }
 
-namespace detail {
-
-/// Floats: a host's sum, and a tile.
-SHARDWISE_INLINE std::int64_t room_for_sums(int dim, bool tile) {
-    return dim + (tile ? tile_elements(dim) : 0);
-}
-
-}  // namespace detail
-
 SHARDWISE_INLINE void ShardSums::prepare(const std::vector<VectorBlock>& lane, bool summed,
                                          std::pmr::memory_resource& memory) {
     std::int64_t most = 0;
@@ -37,22 +28,6 @@ SHARDWISE_INLINE void ShardSums::prepare(const std::vector<VectorBlock>& lane, b
                 most = std::max(most, detail::room_for_sums(block.head.dim, block.are != VectorsAre::in_memory));
     }
     scratch_.on(memory).resize(static_cast<std::size_t>(most));
-}
-
-SHARDWISE_INLINE std::int64_t ShardSums::bytes(const std::vector<EmbeddingCost::Block>& lane, bool summed,
-                                               std::int64_t bags) {
-    std::int64_t most = 0;
-    for (std::size_t first = 0; first < lane.size();) {
-        std::size_t end = first;
-        while (end < lane.size() && lane[end].head.source == lane[first].head.source &&
-               lane[end].head.feature == lane[first].head.feature)
-            ++end;
-        const bool several = summed && end - first > 1;
-        for (; first < end; ++first)
-            if (several || (bags != every_bag && lane[first].head.n != bags))
-                most = std::max(most, detail::room_for_sums(lane[first].head.dim, !lane[first].looked_up));
-    }
-    return 4 * most;
 }
 
 SHARDWISE_INLINE void ShardSums::Part::read_until(std::int64_t end, std::int64_t count, float* tile) {

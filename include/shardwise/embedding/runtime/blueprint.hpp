@@ -19,9 +19,11 @@
 #include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
+#include "shardwise/embedding/lanes/workload.hpp"
 #include "shardwise/embedding/runtime/features.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/plan/cost.hpp"
+#include "shardwise/plan/expect.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/row_map.hpp"
@@ -39,6 +41,31 @@ struct LayerCost {
     std::vector<SegmentCost> segments;
     TrafficMatrix forward;
     TrafficMatrix backward;
+};
+
+/// What one training step moves and touches, in expectation. expect() of `plan/expect.hpp` says what a segment is;
+/// rounded() makes `segments` what describe() and seconds() take.
+struct ExpectedLayerCost {
+    /// Distinct rows that samples look up.
+    struct Touched {
+        double rank = 0.0;  ///< the samples of one
+        double host = 0.0;
+        double world = 0.0;
+    };
+
+    std::vector<ExpectedSegment> segments;
+    ExpectedTraffic forward;
+    ExpectedTraffic backward;
+    std::vector<std::vector<Touched>> touched;  ///< (part, table of its placement): of a tier, its rows alone
+
+    /// Of all tables together.
+    [[nodiscard]] Touched all_touched() const noexcept {
+        Touched all;
+        for (const auto& part : touched)
+            for (const Touched& table : part)
+                all = {all.rank + table.rank, all.host + table.host, all.world + table.world};
+        return all;
+    }
 };
 
 /// All of a layer that follows from its policies, tables and towers on a topology: a pure function, the same on all
@@ -106,6 +133,14 @@ class LayerBlueprint {
             bound[i].bind(batches[i], features_.names);
         return predict_bound(std::move(bound), tally, rank);
     }
+    /// What a training step of this workload moves, in expectation; without ids. Expected are bytes, messages and
+    /// touched rows; buffers are those of expected sizes, rounded up. With a tally as predict_cost. Exact where no
+    /// batch differs, as for single ids with tables as a whole; otherwise ids of bags are taken to be drawn
+    /// independently, and of bytes that fill up a part all remainders to be equally likely. Not collective.
+    /// Cost: a few passes over the rows that the workload has, no pass over samples or look-ups.
+    /// \throws BadInput when the workload does not fit the layer, or there is no such rank
+    [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, MemoryTally* tally = nullptr,
+                                                int rank = 0) const;
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
     void check(const steps::BatchView& batch) const;
 
@@ -121,6 +156,8 @@ class LayerBlueprint {
     [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
     void place(const std::vector<int>& tower_of);
     void take_digest(const Towers& towers, const RowPlan* rows);
+    template <class Lanes>
+    void bind(CostTree<Lanes>& tree) const;
     [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank) const;
 
     Topology topology_;

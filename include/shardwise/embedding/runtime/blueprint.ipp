@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "shardwise/core/at.hpp"
@@ -266,6 +267,26 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBlueprint::by_part(std::span<con
     return sums;
 }
 
+/// Shows a reader's lanes the states of the plans.
+template <class Lanes>
+void LayerBlueprint::bind(CostTree<Lanes>& tree) const {
+    const auto states = [&](const BranchPath& path) -> Lanes& {
+        Lanes& lanes = tree.at(path);
+        lanes.wires = &traits_.wires;
+        lanes.order = traits_.order;
+        lanes.towers = &towers_;
+        lanes.features = &features_by_plan_;
+        lanes.tiers = &row_tiers_;
+        return lanes;
+    };
+    states({});
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        Lanes& lanes = states(path_of(i));
+        lanes.placement = &parts_[i].placement;
+        lanes.pooling = &parts_[i].pooling;
+    }
+}
+
 SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
                                                          int rank) const {
     for (const steps::BatchView& batch : batches)
@@ -276,26 +297,49 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         tally->need(4 * features_.output_elements(at(batches, rank)));
     }
     CostTree<steps::EmbeddingCost> tree;
-    const auto bind = [&](const BranchPath& path) -> steps::EmbeddingCost& {
-        steps::EmbeddingCost& cost = tree.at(path);
-        cost.wires = &traits_.wires;
-        cost.order = traits_.order;
-        cost.towers = &towers_;
-        cost.features = &features_by_plan_;
-        cost.tiers = &row_tiers_;
-        return cost;
-    };
-    bind({}).batches = std::move(batches);
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-        steps::EmbeddingCost& cost = bind(path_of(i));
-        cost.placement = &parts_[i].placement;
-        cost.pooling = &parts_[i].pooling;
-    }
+    bind(tree);
+    tree.own.batches = std::move(batches);
     LayerCost cost{.segments = {}, .forward = TrafficMatrix{topology_}, .backward = TrafficMatrix{topology_}};
     cost.segments = predict(traits_.program, topology_, tree, tally, rank);
     for (const SegmentCost& segment : cost.segments)
         (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
     if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
+    return cost;
+}
+
+SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload, MemoryTally* tally,
+                                                               int rank) const {
+    shardwise::check(workload, tables_);
+    check_rank(rank);
+    for (const Part& part : parts_)
+        if (!part.pooling.pooled && workload.weighted && !part.pooling.beside_pooled)
+            throw BadInput{steps::weights_of_a_sequence};
+    CostTree<steps::EmbeddingExpectation> tree;
+    bind(tree);
+    std::vector<int> all(features_.names.size());
+    std::iota(all.begin(), all.end(), 0);
+    tree.own.workload = &workload;
+    tree.own.expected_batch =
+        steps::ExpectedBatch{workload, all, std::vector<double>(all.size(), 1.0), workload.weighted};
+    if (parts_.size() == 1) tree.own.begin(workload);
+    if (tally != nullptr) {
+        tally->begin_batch();
+        tally->need(tree.own.expected_batch.bytes());
+        tally->need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
+    }
+    ExpectedLayerCost cost{
+        .segments = {}, .forward = ExpectedTraffic{topology_}, .backward = ExpectedTraffic{topology_}, .touched = {}};
+    cost.segments = expect(traits_.program, topology_, tree, tally, rank);
+    for (const ExpectedSegment& segment : cost.segments)
+        (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
+    if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        auto& part = cost.touched.emplace_back();
+        for (const steps::ExpectedRows& rows : tree.at(path_of(i)).rows)
+            part.push_back({.rank = rows.touched(workload.samples),
+                            .host = rows.touched(workload.samples * topology_.ranks_per_host),
+                            .world = rows.touched(workload.samples * topology_.ranks())});
+    }
     return cost;
 }
 

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/sharding/placement.hpp"
 
@@ -38,8 +38,14 @@ struct LayerFeatures {
     /// With modules: what each tower returns.
     void become_towers(const std::vector<int>& outputs);
 
-    /// Elements of the result of a batch.
-    [[nodiscard]] std::int64_t output_elements(const steps::BatchView& batch) const;
+    /// Elements of the result of a batch. \tparam Batch  steps::BatchView, or what is expected of one
+    template <class Batch>
+    [[nodiscard]] auto output_elements(const Batch& batch) const {
+        std::decay_t<decltype(batch.values(0))> elements = batch.samples() * width;
+        for (std::size_t f = 0; f < results.size(); ++f)
+            if (!results[f].pooled) elements += batch.values(static_cast<int>(f)) * results[f].dim;
+        return elements;
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -69,11 +69,4 @@ SHARDWISE_INLINE void LayerFeatures::become_towers(const std::vector<int>& outpu
     dims = outputs;
 }
 
-SHARDWISE_INLINE std::int64_t LayerFeatures::output_elements(const steps::BatchView& batch) const {
-    std::int64_t elements = batch.samples() * width;
-    for (std::size_t f = 0; f < results.size(); ++f)
-        if (!results[f].pooled) elements += batch.values(static_cast<int>(f)) * results[f].dim;
-    return elements;
-}
-
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -22,7 +22,8 @@ struct AgreeBody {
     using Tape = AgreeTape;
     using View = shardwise::View<Lanes, AgreeFamily::Tapes>;
     static Exchange& begin(StepEnv&, View& view) { return view.tape<AgreeTape>(); }
-    static void shape(const CostEnv&, EmbeddingCost&, TrafficMatrix&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, TrafficMatrixOf<typename Cost::Number>&) {}
 };
 
 }  // namespace detail

@@ -69,16 +69,18 @@ struct ApplyBody {
                                   .dim = at(towers.outputs, t),
                                   .n = lanes.batch.samples()});
     }
-    static void memory(const CostEnv& env, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
         const int mine = tower_in(env, rank);
-        const std::int64_t rows = cost.vector_rows(rank);
+        const std::int64_t rows = rounded_up(cost.vector_rows(rank));
         tally.need(4 * rows * at(cost.towers->outputs, mine));
         cost.towers->policy->work_bytes(at(cost.towers->shapes, mine), rows, tally);
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost) {
-        EmbeddingCost::Blocks next = cost.vectors;
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost) {
+        typename Cost::Blocks next = cost.vectors;
         for (int rank = 0; rank < cost.ranks(); ++rank)
-            for (EmbeddingCost::Block& block : at(next, rank))
+            for (auto& block : at(next, rank))
                 block.head.dim = at(cost.towers->outputs, tower_in(env, rank));
         cost.step_on(std::move(next));
     }
@@ -116,13 +118,17 @@ struct ModuleGradientsBody {
             row += block.head.n;
         }
     }
-    static void memory(const CostEnv& env, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
         const int mine = tower_in(env, rank);
-        const std::int64_t rows = cost.vector_rows(rank);
+        const std::int64_t rows = rounded_up(cost.vector_rows(rank));
         tally.need(4 * rows * at(cost.towers->outputs, mine));
         tally.need(4 * rows * at(cost.towers->shapes, mine).width());
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost) { cost.step_back(); }
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost) {
+        cost.step_back();
+    }
 };
 
 }  // namespace detail

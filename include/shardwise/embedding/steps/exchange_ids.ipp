@@ -182,22 +182,23 @@ struct IdsBody {
         exchange.bind(env, view.template state<Placement>(), view.lanes(), Relays, Told);
         return exchange;
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost, TrafficMatrix& round) {
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         const Placement& placement = *cost.placement;
         for (int from = 0; from < cost.ranks(); ++from) {
-            const bool weighted = at(cost.batches, from).weighted();
+            const bool weighted = cost.batch(from).weighted();
             cost.for_sources(from, [&](int to) {
                 if (from == to) return;
-                TierTraffic& cell = round.at(from, to);
+                auto& cell = round.at(from, to);
                 cell.control += 4 + 4;  // samples, flags
                 if (Told)
                     IdsTape::for_told(placement, env.under, from, to, [&](const BlockPlace&) { cell.control += 8; });
                 for (const BlockPlace& place : placement.owned_by(to)) {
-                    const auto& count = at(at(cost.counts, from), placement.block_index(place));
+                    const auto& count = cost.count(from, static_cast<std::size_t>(placement.block_index(place)));
                     cell.control += 8;
-                    if (!count.single && count.ids != 0) cell.control += 4 * count.bags;
-                    if (!at(placement.features, place.feature).alone && count.bags != cost.samples(from))
-                        cell.control += 4 * count.bags;
+                    cell.control += 4 * count.lengths();
+                    if (!at(placement.features, place.feature).alone)
+                        cell.control += 4 * count.numbers(cost.samples(from));
                     cell.payload += (weighted ? 8 : 4) * count.ids;
                 }
             });

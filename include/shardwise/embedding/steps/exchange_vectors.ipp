@@ -176,30 +176,32 @@ struct VectorsBody {
         tape.bind(env, view.template state<Wires>().forward, lanes, *view.template state<WorkMemory>().resource);
         return tape;
     }
-    static void memory(const CostEnv& env, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
         const bool exact = cost.wires->forward.exact;
-        std::int64_t elements = 0;
+        typename Cost::Number elements = 0;
         std::int64_t tile = 0;
         for (int holder = 0; holder < cost.ranks(); ++holder)
             for (const auto& block : at(cost.vectors, holder)) {
-                if (env.group.toward(holder, block.head.source) == rank) elements += block.head.n * block.head.dim;
+                if (env.group.toward(holder, block.head.source) == rank) elements += block.n * block.head.dim;
                 if (holder == rank && !block.looked_up && cost.pooling->pooled)
                     tile = std::max(tile, tile_elements(block.head.dim));
             }
-        tally.need(exact ? 0 : 4 * elements);
+        tally.need(exact ? 0 : 4 * rounded_up(elements));
         tally.need(exact ? 0 : 4 * tile);
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost, TrafficMatrix& round) {
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         const Codec& codec = cost.wires->forward;
-        EmbeddingCost::Blocks next(static_cast<std::size_t>(cost.ranks()));
+        typename Cost::Blocks next(static_cast<std::size_t>(cost.ranks()));
         for (int holder = 0; holder < cost.ranks(); ++holder)
-            for (EmbeddingCost::Block block : at(cost.vectors, holder)) {
+            for (auto block : at(cost.vectors, holder)) {
                 const int to = env.group.toward(holder, block.head.source);
-                if (to != holder) round.at(holder, to).payload += block.head.n * block.head.dim * codec.bytes;
+                if (to != holder) round.at(holder, to).payload += block.n * block.head.dim * codec.bytes;
                 block.looked_up |= to != holder || !codec.exact;
                 at(next, to).push_back(block);
             }
-        const auto key = [](const EmbeddingCost::Block& block) {
+        const auto key = [](const auto& block) {
             return std::tuple{block.head.source, block.head.feature, block.head.shard};
         };
         for (auto& blocks : next)
@@ -225,18 +227,20 @@ struct GradientsBody {
         tape.bind(env, view.state<Wires>().backward, view.lanes(), *view.state<WorkMemory>().resource);
         return tape;
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         const bool exact = cost.wires->backward.exact;
-        tally.need(exact ? 0 : 4 * EmbeddingCost::elements(at(cost.trail.back(), rank)));
+        tally.need(exact ? 0 : 4 * rounded_up(Cost::elements(at(cost.trail.back(), rank))));
         tally.need(0);  // gradients are in memory: no tile
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost, TrafficMatrix& round) {
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         cost.step_back();
         for (int sender = 0; sender < cost.ranks(); ++sender)
             for (const auto& block : at(cost.vectors, sender)) {
                 const int holder = env.group.toward(sender, block.head.source);
                 if (holder != sender)
-                    round.at(holder, sender).payload += block.head.n * block.head.dim * cost.wires->backward.bytes;
+                    round.at(holder, sender).payload += block.n * block.head.dim * cost.wires->backward.bytes;
             }
     }
 };

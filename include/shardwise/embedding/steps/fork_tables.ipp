@@ -36,12 +36,17 @@ struct ForkTablesBody {
             }
         }
     }
+    static void shape(const CostEnv&, EmbeddingExpectation& cost, std::span<EmbeddingExpectation* const> plans) {
+        for (EmbeddingExpectation* const plan : plans)
+            plan->begin(*cost.workload);
+    }
 };
 
 struct MergeTablesBody {
     using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
     static void run(StepEnv&, View&) {}
-    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
 };
 
 struct CutTablesBody {
@@ -55,7 +60,8 @@ struct CutTablesBody {
                 inside.push_back(at(view.lanes().gradient, feature));
         }
     }
-    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
 };
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "shardwise/core/at.hpp"
@@ -48,24 +49,27 @@ struct CutTiersTape {
 namespace detail {
 
 /// What the tiers of a feature make takes this many floats, beside what is written where it is wanted.
-SHARDWISE_INLINE std::int64_t results_of(const RowTiers& tiers, const BatchView& batch, int f) {
+inline constexpr auto results_of = [](const RowTiers& tiers, const auto& batch, int f) {
+    using Number = std::decay_t<decltype(batch.values(f))>;
     const RowTiers::Feature& feature = at(tiers.features, f);
-    return feature.dim * (feature.pooled ? (tiers.tiers - 1) * batch.samples() : batch.values(f));
-}
+    return feature.dim * (feature.pooled ? Number{(tiers.tiers - 1) * batch.samples()} : batch.values(f));
+};
 /// And its gradient that many.
-SHARDWISE_INLINE std::int64_t gradients_of(const RowTiers& tiers, const BatchView& batch, int f) {
+inline constexpr auto gradients_of = [](const RowTiers& tiers, const auto& batch, int f) {
+    using Number = std::decay_t<decltype(batch.values(f))>;
     const RowTiers::Feature& feature = at(tiers.features, f);
     if (!feature.pooled) return feature.dim * batch.values(f);
-    return feature.mean ? feature.dim * batch.samples() : 0;
-}
-template <class Of>
-std::int64_t over_features(const RowTiers& tiers, const BatchView& batch, Of of) {
-    std::int64_t sum = 0;
+    return feature.mean ? Number{feature.dim * batch.samples()} : Number{0};
+};
+inline constexpr auto ids_of = [](const RowTiers&, const auto& batch, int f) { return batch.values(f); };
+/// The sum of of(tiers, batch, feature), as whole as buffers are.
+template <class Batch, class Of>
+std::int64_t over_features(const RowTiers& tiers, const Batch& batch, Of of) {
+    std::decay_t<decltype(batch.values(0))> sum = 0;
     for (int f = 0; f < static_cast<int>(tiers.features.size()); ++f)
         sum += of(tiers, batch, f);
-    return sum;
+    return rounded_up(sum);
 }
-inline constexpr auto ids_of = [](const RowTiers&, const BatchView& batch, int f) { return batch.values(f); };
 
 struct ForkTiersBody {
     using Tape = TiersTape;
@@ -85,8 +89,9 @@ struct ForkTiersBody {
         deal(lanes.batch, tiers, tape);
         hand_out(view, tiers, tape);
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        const BatchView& batch = at(cost.batches, rank);
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        const auto& batch = cost.batch(rank);
         const RowTiers& tiers = *cost.tiers;
         const std::int64_t ids = over_features(tiers, batch, ids_of);
         tally.need(ids);
@@ -106,6 +111,10 @@ struct ForkTiersBody {
                 select(cost.batches[rank], *cost.tiers, static_cast<int>(cost.tiers->tier_of(p, plans.size())),
                        cost.features->features[p], plan.pooling->pooled, plan.own[rank], plan.batches[rank]);
         }
+    }
+    static void shape(const CostEnv&, EmbeddingExpectation& cost, std::span<EmbeddingExpectation* const> plans) {
+        for (std::size_t p = 0; p < plans.size(); ++p)
+            plans[p]->begin(*cost.workload, static_cast<int>(cost.tiers->tier_of(p, plans.size())));
     }
 
   private:
@@ -262,7 +271,8 @@ struct MergeTiersBody {
             tier_of += lanes.batch.values(f);
         }
     }
-    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
 
   private:
     /// Adds what a tier made of the bags that have an id there.
@@ -319,10 +329,12 @@ struct CutTiersBody {
                 inside.push_back(at(tape.parts, forked.cell(tiers.tier_of(p, plans.size()), f)));
         }
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        tally.need(4 * over_features(*cost.tiers, at(cost.batches, rank), gradients_of));
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * over_features(*cost.tiers, cost.batch(rank), gradients_of));
     }
-    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
 
   private:
     /// The rows of a sequence by tier.
@@ -348,7 +360,8 @@ struct CutTiersBody {
 struct EndTiersBody {
     using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
     static void run(StepEnv&, View&) {}
-    static void shape(const CostEnv&, EmbeddingCost&, std::span<EmbeddingCost* const>) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
 };
 
 }  // namespace detail

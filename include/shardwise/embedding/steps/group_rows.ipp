@@ -71,23 +71,25 @@ struct GroupBody {
                                             tape.groups[slot].on(*view.state<WorkMemory>().resource)));
     }
 
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        using Number = typename Cost::Number;
         cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& shard) {
-            std::int64_t ids = 0;
-            std::int64_t count = 0;
+            Number ids = 0;
+            Number count = 0;
             const auto shards = at(cost.placement->tables, table).shards.size();
             std::size_t block = key;
             for (const FeaturePlacement& feature : cost.placement->features) {
                 if (feature.table != table) continue;
                 cost.for_sources(rank, [&](int source) {
-                    const std::int64_t here = at(cost.counts, source)[block].ids;
+                    const Number here = cost.count(source, block).ids;
                     ids += here;
-                    const std::int64_t bags = cost.rows_of(source, block);
-                    count += at(cost.batches, source).weighted() ? here : std::min(here, bags);
+                    const Number bags = cost.rows_of(source, block);
+                    count += cost.batch(source).weighted() ? here : std::min(here, bags);
                 });
                 block += shards;
             }
-            RowGroups::tally(count, ids, shard.rows, tally);
+            RowGroups::tally(rounded_up(count), rounded_up(ids), shard.rows, tally);
         });
     }
     static void shape(const CostEnv&, EmbeddingCost& cost) {
@@ -98,15 +100,24 @@ struct GroupBody {
             touched.resize(static_cast<std::size_t>(placement.blocks));
             for (const BlockPlace& place : placement.owned_by(rank)) {
                 const int table = at(placement.features, place.feature).table;
-                auto& rows = touched[cost.key_of(table) + static_cast<std::size_t>(place.shard)];
+                auto& set = touched[cost.key_of(table) + static_cast<std::size_t>(place.shard)];
                 cost.for_sources(rank, [&](int source) {
                     const auto& ids = at(at(cost.ids, source), placement.block_index(place));
-                    rows.insert(rows.end(), ids.begin(), ids.end());
+                    set.rows.insert(set.rows.end(), ids.begin(), ids.end());
                 });
-                std::sort(rows.begin(), rows.end());
-                rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+                set.settle();
             }
         }
+    }
+    static void shape(const CostEnv&, EmbeddingExpectation& cost) {
+        const Placement& placement = *cost.placement;
+        const TouchedBy all{.residues = std::vector<char>(static_cast<std::size_t>(placement.copies()), 1),
+                            .samples = cost.samples(0) * placement.home.size};
+        cost.touched.assign(static_cast<std::size_t>(cost.ranks()),
+                            std::vector<TouchedBy>(static_cast<std::size_t>(placement.blocks)));
+        for (int rank = 0; rank < cost.ranks(); ++rank)
+            cost.for_shards(rank,
+                            [&](std::size_t key, int, const ShardPlacement&) { at(cost.touched, rank)[key] = all; });
     }
 
   private:

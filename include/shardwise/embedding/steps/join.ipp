@@ -70,11 +70,13 @@ struct JoinBody {
             if (pooling.pooled && at(pooling.mean, f) != 0) divide_by_lengths(lanes.batch.lengths(f), out);
         }
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         const bool by_rows = cost.placement->splits == Splits::rows;
         tally.need(cost.pooling->pooled ? ShardSums::bytes(at(cost.vectors, rank), by_rows, cost.samples(rank)) : 0);
     }
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 
   private:
     static void put(bool pooled, const VectorBlock& block, const MatrixView<float>& out) {
@@ -107,7 +109,7 @@ struct CutBody {
         const std::vector<Head>& heads = view.tape<JoinTape>().heads;
         lanes.vectors.clear();
         tape.copies.on(*view.state<WorkMemory>().resource)
-            .resize(static_cast<std::size_t>(copied(placement, pooling, lanes.batch)));
+            .resize(static_cast<std::size_t>(copied<std::int64_t>(placement, pooling, lanes.batch)));
         float* to = tape.copies.data();
         auto head = heads.begin();
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
@@ -129,15 +131,18 @@ struct CutBody {
             }
         }
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        tally.need(4 * copied(*cost.placement, *cost.pooling, at(cost.batches, rank)));
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * rounded_up(copied<typename Cost::Number>(*cost.placement, *cost.pooling, cost.batch(rank))));
     }
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 
   private:
     /// Elements.
-    static std::int64_t copied(const Placement& placement, const PlanPooling& pooling, const BatchView& batch) {
-        std::int64_t elements = 0;
+    template <class Number, class Batch>
+    static Number copied(const Placement& placement, const PlanPooling& pooling, const Batch& batch) {
+        Number elements = 0;
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const std::int64_t dim = placement.table_of(f).dim;
             if (pooling.pooled && at(pooling.mean, f) != 0) elements += batch.samples() * dim;

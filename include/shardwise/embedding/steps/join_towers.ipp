@@ -19,7 +19,8 @@ struct JoinTowersBody {
             block.write(out.data(), out.stride());
         }
     }
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 };
 
 struct CutTowersBody {
@@ -32,7 +33,8 @@ struct CutTowersBody {
             lanes.vectors.emplace_back(rows_in_memory(head, gradient.data())).stride = gradient.stride();
         }
     }
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 };
 
 }  // namespace detail

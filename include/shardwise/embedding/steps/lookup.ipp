@@ -41,7 +41,8 @@ struct LookupBody {
         }
         view.tape<LookupTape>().ids.swap(lanes.ids);
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost) {
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost) {
         cost.trail.clear();
         cost.vectors.assign(static_cast<std::size_t>(cost.ranks()), {});
         for (int owner = 0; owner < cost.ranks(); ++owner)
@@ -52,9 +53,9 @@ struct LookupBody {
                                     .owner = owner,
                                     .feature = place.feature,
                                     .shard = place.shard,
-                                    .dim = cost.placement->shard(place).columns.count,
-                                    .n = cost.rows_of(source, block)};
-                    at(cost.vectors, owner).push_back({.head = head, .looked_up = false});
+                                    .dim = cost.placement->shard(place).columns.count};
+                    at(cost.vectors, owner)
+                        .push_back({.head = head, .n = cost.rows_of(source, block), .looked_up = false});
                 }
             });
     }

@@ -11,7 +11,8 @@ namespace detail {
 struct NothingBody {
     using View = shardwise::View<Lanes, boost::mp11::mp_list<>>;
     static void run(StepEnv&, View&) {}
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 };
 
 }  // namespace detail

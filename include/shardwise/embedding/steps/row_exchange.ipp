@@ -266,25 +266,23 @@ struct RowsTape final : Exchange {
 namespace detail {
 
 /// The cost reader's side of RowsTape.
+template <class Cost>
 struct RowsCost {
-    EmbeddingCost& cost;
+    Cost& cost;
     Digit digit;
     bool gather;
     bool from_partial;
 
     /// Whether the member with a number is sent, or keeps, a row.
-    [[nodiscard]] bool to_member(std::int64_t row, int number) const {
-        return gather || digit.of(static_cast<LocalRow>(row)) == number;
+    [[nodiscard]] auto to_member(int number) const {
+        return [*this, number](LocalRow row) { return gather || digit.of(row) == number; };
     }
-    [[nodiscard]] std::int64_t count(const std::vector<std::int64_t>& rows, int number) const {
-        return std::count_if(rows.begin(), rows.end(), [&](std::int64_t row) { return to_member(row, number); });
-    }
-    void send(std::int64_t element_bytes, TrafficMatrix& round) const {
+    void send(std::int64_t element_bytes, TrafficMatrixOf<typename Cost::Number>& round) const {
         for (int from = 0; from < cost.ranks(); ++from)
             for (int number = 0; number < digit.group.size; ++number) {
                 const int to = digit.group.member(from, number);
                 if (to == from) continue;
-                TierTraffic& cell = round.at(from, to);
+                auto& cell = round.at(from, to);
                 cost.for_shards(from, [&](std::size_t key, int t, const ShardPlacement& shard) {
                     const std::int64_t row_bytes = shard.columns.count * element_bytes;
                     if (travels_dense(own_sums(*cost.placement, t), gather, from_partial)) {
@@ -293,7 +291,7 @@ struct RowsCost {
                         cell.payload += all * row_bytes + (all + 7) / 8;
                     } else {
                         cell.control += 4;
-                        cell.payload += count(at(cost.touched, from)[key], number) * (4 + row_bytes);
+                        cell.payload += cost.touched_rows(from, key, to_member(number)) * (4 + row_bytes);
                     }
                 });
             }
@@ -303,12 +301,10 @@ struct RowsCost {
         const auto before = cost.touched;
         for (int rank = 0; rank < cost.ranks(); ++rank)
             cost.for_shards(rank, [&](std::size_t key, int, const ShardPlacement&) {
-                std::vector<std::int64_t> rows;
+                typename Cost::Touched rows;
                 for (int number = 0; number < digit.group.size; ++number)
-                    for (const std::int64_t row : at(before, digit.group.member(rank, number))[key])
-                        if (to_member(row, digit.group.index(rank))) rows.push_back(row);
-                std::sort(rows.begin(), rows.end());
-                rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+                    rows.add(at(before, digit.group.member(rank, number))[key], to_member(digit.group.index(rank)));
+                rows.settle();
                 at(cost.touched, rank)[key] = std::move(rows);
             });
     }
@@ -330,25 +326,25 @@ struct RowsBody {
                   row_element(order, view.template state<Wires>().backward, Gather, FromPartial), Gather, FromPartial);
         return tape;
     }
-    static void memory(const CostEnv& env, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
         const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
         const Digit digit{env.group, env.under};
         const int mine = env.group.index(rank);
+        const auto to_me = RowsCost<const Cost>{cost, digit, Gather, FromPartial}.to_member(mine);
         std::vector<std::int64_t> decoded(static_cast<std::size_t>(env.group.size), 0);
         cost.for_shards(rank, [&](std::size_t key, int t, const ShardPlacement& shard) {
             const bool dense = travels_dense(own_sums(*cost.placement, t), Gather, FromPartial);
             const int dim = shard.columns.count;
             std::int64_t arrived = 0;
             for (int number = 0; number < env.group.size; ++number) {
-                std::int64_t count = 0;
-                for (const std::int64_t row : at(cost.touched, env.group.member(rank, number))[key])
-                    if (Gather || digit.of(static_cast<LocalRow>(row)) == mine) ++count;
+                const std::int64_t count = rounded_up(cost.touched_rows(env.group.member(rank, number), key, to_me));
                 arrived += count;
                 if (element.exact() || number == mine) continue;
                 const DealtRows dealt = digit.dealt(env.group.member(rank, number), Gather ? number : mine, shard.rows);
                 at(decoded, number) += 4 * (dense ? dealt.count : count) * dim;
             }
-            const auto sent = std::ssize(at(cost.touched, rank)[key]);
+            const std::int64_t sent = rounded_up(cost.touched_rows(rank, key));
             tally.need(element.in_memory() * sent * dim);
             tally.need(4 * sent);
             RowGroups::tally(arrived, arrived, shard.rows, tally);
@@ -357,9 +353,10 @@ struct RowsBody {
             tally.need(bytes);
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost, TrafficMatrix& round) {
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
-        const RowsCost rows{cost, {env.group, env.under}, Gather, FromPartial};
+        const RowsCost<Cost> rows{cost, {env.group, env.under}, Gather, FromPartial};
         rows.send(element.on_wire(), round);
         rows.arrive();
     }

@@ -116,10 +116,11 @@ struct NormsBody {
         tape.bind(env, view.state<Placement>(), view.state<HeldShards>(), view.lanes(), memory);
         return tape;
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         cost.for_shards(rank, [&](std::size_t key, int, const ShardPlacement& shard) {
             const int dim = shard.columns.count;
-            const auto count = std::ssize(at(cost.touched, rank)[key]);
+            const std::int64_t count = rounded_up(cost.touched_rows(rank, key));
             tally.need(4 * count * dim);
             for (int i = 0; i < 3; ++i)
                 tally.need(8 * count);
@@ -127,14 +128,14 @@ struct NormsBody {
         });
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost, TrafficMatrix& round) {
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         const Placement& placement = *cost.placement;
         for (int rank = 0; rank < cost.ranks(); ++rank)
             cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& mine) {
                 for (const ShardPlacement& other : at(placement.tables, table).shards)
                     if (other.owner != mine.owner)
-                        round.at(rank, placement.owner(rank, other)).payload +=
-                            8 * std::ssize(at(cost.touched, rank)[key]);
+                        round.at(rank, placement.owner(rank, other)).payload += 8 * cost.touched_rows(rank, key);
             });
     }
 };

@@ -42,17 +42,20 @@ struct SplitBody {
         }
     }
 
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        const BatchView& batch = at(cost.batches, rank);
-        std::int64_t ids = 0;
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        const auto& batch = cost.batch(rank);
+        typename Cost::Number all = 0;
         for (int f = 0; f < static_cast<int>(cost.placement->features.size()); ++f)
-            ids += batch.values(f);
+            all += batch.values(f);
+        const std::int64_t ids = rounded_up(all);
         const bool by_rows = cost.placement->splits == Splits::rows;
         tally.need(4 * ids);
         tally.need(batch.weighted() ? 4 * ids : 0);
         tally.need(by_rows ? 4 * ids : 0);
         tally.need(by_rows ? 4 * ids : 0);
-        const std::int64_t bags = room_for_bags(*cost.placement, *cost.pooling, batch);
+        const std::int64_t bags =
+            rounded_up(room_for_bags<typename Cost::Number>(*cost.placement, *cost.pooling, batch));
         tally.need(4 * bags);
         tally.need(cost.pooling->every_bag ? 0 : 4 * bags);
     }
@@ -81,6 +84,7 @@ struct SplitBody {
             }
         }
     }
+    static void shape(const CostEnv&, EmbeddingExpectation& cost) { cost.count_blocks(); }
 
   private:
     /// The bags of a feature that each of its shards is told of, counted sample by sample.
@@ -109,14 +113,15 @@ struct SplitBody {
                 at(counts, placement.block_index(f, s)).single = false;
     }
     /// The most bags whose lengths may differ from the batch's, over all blocks.
-    static std::int64_t room_for_bags(const Placement& placement, const PlanPooling& pooling, const BatchView& batch) {
-        std::int64_t bags = 0;
+    template <class Number, class Batch>
+    static Number room_for_bags(const Placement& placement, const PlanPooling& pooling, const Batch& batch) {
+        Number bags = 0;
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
-            const std::int64_t all = std::ssize(placement.table_of(f).shards) * batch.samples();
+            const Number all = std::ssize(placement.table_of(f).shards) * batch.samples();
             if (placement.splits == Splits::rows)
-                bags += pooling.every_bag ? all : std::min(all, batch.values(f));
+                bags += pooling.every_bag ? all : std::min<Number>(all, batch.values(f));
             else if (!pooling.every_bag)
-                bags += some_are_empty(batch, f) ? filled_bags(batch, f) : 0;
+                bags += told_bags(batch, f);
         }
         return bags;
     }
@@ -126,6 +131,11 @@ struct SplitBody {
         return batch.samples() - std::count(lengths, lengths + batch.samples(), 0);
     }
     static bool some_are_empty(const BatchView& batch, int f) { return filled_bags(batch, f) != batch.samples(); }
+    /// The bags whose samples are told of where rows are whole: where some are empty, the others.
+    static std::int64_t told_bags(const BatchView& batch, int f) {
+        return some_are_empty(batch, f) ? filled_bags(batch, f) : 0;
+    }
+    static const ExpectedCount& told_bags(const ExpectedBatch& batch, int f) { return batch.told_bags(f); }
 
     /// Fills a tape from a batch.
     class Splitter {
@@ -150,7 +160,7 @@ struct SplitBody {
                 tape_.shard_of.on(memory_).resize(ids);
                 tape_.local_of.on(memory_).resize(ids);
             }
-            const auto bags = static_cast<std::size_t>(room_for_bags(placement_, pooling_, batch_));
+            const auto bags = static_cast<std::size_t>(room_for_bags<std::int64_t>(placement_, pooling_, batch_));
             tape_.lengths.on(memory_).resize(bags);
             tape_.samples.on(memory_).resize(pooling_.every_bag ? 0 : bags);
             bags_ = 0;

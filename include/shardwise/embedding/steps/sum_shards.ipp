@@ -64,23 +64,25 @@ struct SumShardsBody {
         };
         lanes.home.erase(std::unique(lanes.home.begin(), lanes.home.end(), same), lanes.home.end());
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         const auto& lane = at(cost.vectors, rank);
         tally.need(ShardSums::bytes(lane, true, ShardSums::every_bag));
-        std::int64_t elements = 0;
+        typename Cost::Number elements = 0;
         for (std::size_t i = 0; i < lane.size();) {
             std::size_t end = i;
             while (end < lane.size() && same_bags(lane[end], lane[i]))
                 ++end;
-            elements += room(lane[i].head, end - i);
+            if (end - i > 1) elements += lane[i].n * lane[i].head.dim;
             i = end;
         }
-        tally.need(4 * elements);
+        tally.need(4 * rounded_up(elements));
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost) {
-        EmbeddingCost::Blocks sums(cost.vectors.size());
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost) {
+        typename Cost::Blocks sums(cost.vectors.size());
         for (std::size_t rank = 0; rank < sums.size(); ++rank)
-            for (const EmbeddingCost::Block& block : cost.vectors[rank]) {
+            for (const auto& block : cost.vectors[rank]) {
                 if (sums[rank].empty() || !same_bags(sums[rank].back(), block))
                     sums[rank].push_back(block);
                 else
@@ -100,7 +102,8 @@ struct SumShardsBody {
         }
     }
     static std::int64_t room(const Head& head, std::size_t parts) { return parts > 1 ? head.n * head.dim : 0; }
-    static bool same_bags(const EmbeddingCost::Block& a, const EmbeddingCost::Block& b) {
+    template <class Block>
+    static bool same_bags(const Block& a, const Block& b) {
         return a.head.source == b.head.source && a.head.feature == b.head.feature;
     }
 };
@@ -117,7 +120,10 @@ struct ShareGradientsBody {
         }
         lane.swap(tape.parts);
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost) { cost.step_back(); }
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost) {
+        cost.step_back();
+    }
 };
 
 }  // namespace detail

@@ -73,15 +73,17 @@ struct TransposeBody {
         }
         lanes.vectors = tape.samples;
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
-        tally.need(4 * EmbeddingCost::elements(at(cost.vectors, rank)));
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+        tally.need(4 * rounded_up(Cost::elements(at(cost.vectors, rank))));
     }
-    static void shape(const CostEnv& env, EmbeddingCost& cost) {
-        EmbeddingCost::Blocks samples(cost.vectors.size());
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost) {
+        typename Cost::Blocks samples(cost.vectors.size());
         for (std::size_t rank = 0; rank < samples.size(); ++rank)
-            for (const EmbeddingCost::Block& block : cost.vectors[rank]) {
+            for (const auto& block : cost.vectors[rank]) {
                 if (samples[rank].empty() || samples[rank].back().head.source != block.head.source) {
-                    samples[rank].push_back({.head = block.head, .looked_up = true});
+                    samples[rank].push_back({.head = block.head, .n = block.n, .looked_up = true});
                     Head& head = samples[rank].back().head;
                     head.feature = env.group.peers(cost.ranks()).index(static_cast<int>(rank));
                     head.shard = 0;
@@ -108,7 +110,10 @@ struct CutSamplesBody {
         }
         lane.swap(tape.parts);
     }
-    static void shape(const CostEnv&, EmbeddingCost& cost) { cost.step_back(); }
+    template <class Cost>
+    static void shape(const CostEnv&, Cost& cost) {
+        cost.step_back();
+    }
 };
 
 }  // namespace detail

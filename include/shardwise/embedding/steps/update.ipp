@@ -80,11 +80,13 @@ struct UpdateBody {
             });
         }
     }
-    static void memory(const CostEnv&, const EmbeddingCost& cost, int rank, MemoryTally& tally) {
+    template <class Cost>
+    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));
         tally.need(4 * together * cost.widest(rank));
     }
-    static void shape(const CostEnv&, EmbeddingCost&) {}
+    template <class Cost>
+    static void shape(const CostEnv&, Cost&) {}
 
   private:
     static constexpr int together = RowRule::most_rows;

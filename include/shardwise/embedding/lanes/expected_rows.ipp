@@ -1,0 +1,116 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "shardwise/embedding/lanes/expected_rows.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI::steps {
+
+SHARDWISE_INLINE ExpectedRows::ExpectedRows(const TableUse& use, const Where& where, std::vector<std::int64_t> samples)
+    : copies_{static_cast<std::size_t>(where.copies)}, samples_{std::move(samples)} {
+    std::sort(samples_.begin(), samples_.end());
+    samples_.erase(std::unique(samples_.begin(), samples_.end()), samples_.end());
+    cells_.resize(static_cast<std::size_t>(where.shards) * copies_);
+    touched_.resize(cells_.size() * samples_.size());
+    read(use, where);
+}
+
+SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where) {
+    constexpr std::size_t many = 256;  // rows that are placed together
+    const std::size_t numbers = samples_.size();
+    std::vector<std::int64_t> rows(many);
+    std::vector<std::int32_t> shards(many, 0);
+    std::vector<LocalRow> locals(many);
+    std::vector<double> p(many);
+    std::vector<double> touched(many * numbers);  // (row, number of samples)
+    std::size_t waiting = 0;
+    const auto place = [&] {
+        where.map->locate(std::span<const std::int64_t>{rows.data(), waiting},
+                          where.shards == 1 ? nullptr : shards.data(), locals.data());
+        for (Touched& of : touched_)
+            of.even = of.even || of.rows.remainders.are_even();
+        for (std::size_t i = 0; i < waiting; ++i) {
+            const std::size_t cell = static_cast<std::size_t>(shards[i]) * copies_ + locals[i] % copies_;
+            cells_[cell].lookups += p[i];
+            cells_[cell].used += p[i] > 0.0 ? 1 : 0;
+            for (std::size_t n = 0; n < numbers; ++n) {
+                const double chance = touched[i * numbers + n];
+                Touched& of = touched_[cell * numbers + n];
+                of.rows.mean += chance;
+                if (!of.even) of.rows.remainders.add(chance);
+            }
+        }
+        waiting = 0;
+    };
+    std::vector<double> chances(numbers);
+    std::int64_t next = 0;
+    for (const RowUse& run : use.runs) {
+        const std::int64_t first = std::exchange(next, next + run.rows);
+        if (run.p == 0.0) continue;
+        lookups_ += run.p * static_cast<double>(run.rows);
+        used_ += run.rows;
+        const double log_of_missing = std::log1p(-run.q);
+        for (std::size_t n = 0; n < numbers; ++n)
+            chances[n] = samples_[n] == 0 ? 0.0 : -std::expm1(static_cast<double>(samples_[n]) * log_of_missing);
+        for (std::int64_t i = first; i < next; ++i) {
+            const std::int64_t row = use.rows.empty() ? i : use.rows[static_cast<std::size_t>(i)];
+            if (where.tiers != nullptr && where.tiers->tier(row) != where.tier) continue;
+            rows[waiting] = row;
+            p[waiting] = run.p;
+            std::copy(chances.begin(), chances.end(), touched.begin() + static_cast<std::ptrdiff_t>(waiting * numbers));
+            if (++waiting == many) place();
+        }
+    }
+    place();
+}
+
+/// Of rows that are all there are, exactly 1.
+SHARDWISE_INLINE double ExpectedRows::share(std::size_t first_cell, std::size_t count) const {
+    double lookups = 0.0;
+    std::int64_t used = 0;
+    for (std::size_t cell = first_cell; cell < first_cell + count; ++cell) {
+        lookups += cells_[cell].lookups;
+        used += cells_[cell].used;
+    }
+    if (used == 0) return 0.0;
+    return used == used_ ? 1.0 : std::min(1.0, lookups / lookups_);
+}
+SHARDWISE_INLINE double ExpectedRows::share(int shard) const {
+    return share(static_cast<std::size_t>(shard) * copies_, copies_);
+}
+SHARDWISE_INLINE double ExpectedRows::share() const {
+    return share(std::size_t{0}, cells_.size());
+}
+
+SHARDWISE_INLINE std::size_t ExpectedRows::number_of(std::int64_t samples) const {
+    const auto found = std::lower_bound(samples_.begin(), samples_.end(), samples);
+    SHARDWISE_ASSERT(found != samples_.end() && *found == samples);
+    return static_cast<std::size_t>(found - samples_.begin());
+}
+
+SHARDWISE_INLINE ExpectedCount ExpectedRows::touched(int shard, const TouchedBy& by) const {
+    const std::size_t number = number_of(by.samples);
+    ExpectedCount rows;
+    for (std::size_t residue = 0; residue < copies_; ++residue) {
+        if (by.residues[residue] == 0) continue;
+        rows += touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * samples_.size() + number].rows;
+    }
+    return rows;
+}
+
+SHARDWISE_INLINE double ExpectedRows::touched(std::int64_t samples) const {
+    const std::size_t number = number_of(samples);
+    double rows = 0.0;
+    for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+        rows += touched_[cell * samples_.size() + number].rows.mean;
+    return rows;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI::steps

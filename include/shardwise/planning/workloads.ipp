@@ -1,0 +1,112 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/planning/workloads.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE TableUse use_of(const TableAccess& table, std::int64_t samples) {
+    TableUse use{.table = table.name, .runs = {}, .rows = {}};
+    if (table.lookups == 0) return use;
+    if (samples < 1)
+        throw BadInput{concat({"table '", table.name, "': ", table.lookups, " look-ups of ", samples, " samples"})};
+    const auto a_sample = [&](std::int64_t count) { return static_cast<double>(count) / static_cast<double>(samples); };
+    std::vector<RowAccess> seen = table.seen;
+    const auto counts = [](const RowAccess& row) { return std::tuple{-row.lookups, -row.samples, row.row}; };
+    std::sort(seen.begin(), seen.end(), [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
+    std::int64_t rest = table.lookups;
+    use.rows.reserve(seen.size());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        if (i == 0 || seen[i].lookups != seen[i - 1].lookups || seen[i].samples != seen[i - 1].samples)
+            use.runs.push_back({.p = a_sample(seen[i].lookups), .q = a_sample(seen[i].samples), .rows = 0});
+        ++use.runs.back().rows;
+        use.rows.push_back(seen[i].row);
+        rest -= seen[i].lookups;
+    }
+    const std::int64_t others = unseen_rows(table);
+    if (rest == 0 || others == 0) return use;
+    const double p = a_sample(rest) / static_cast<double>(others);
+    use.runs.push_back({.p = p, .q = std::min(p, 1.0), .rows = others});
+    std::int64_t next = 0;
+    for (const RowAccess& row : table.seen) {
+        for (; next < row.row; ++next)
+            use.rows.push_back(next);
+        next = row.row + 1;
+    }
+    for (; next < table.rows; ++next)
+        use.rows.push_back(next);
+    return use;
+}
+
+SHARDWISE_INLINE TableUse use_of(const std::string& table, const RowDistribution& distribution,
+                                 std::span<const BagLengths> features) {
+    TableUse use{.table = table, .runs = {}, .rows = {}};
+    for (const RowRun& run : distribution.runs()) {
+        double missing = 1.0;
+        for (const BagLengths& lengths : features)
+            missing *= lengths.without(run.p / distribution.lookups());
+        use.runs.push_back({.p = run.p, .q = std::min(1.0 - missing, run.p), .rows = run.rows});
+    }
+    return use;
+}
+
+namespace detail {
+
+/// Bags of the features of each table, which share its look-ups. \param lookups  (table): a sample
+SHARDWISE_INLINE Workload with_equal_bags(const std::vector<TableConfig>& tables, const std::vector<double>& lookups,
+                                          std::int64_t samples) {
+    Workload workload{.samples = samples, .weighted = false, .tables = {}, .lengths = {}};
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        const std::size_t features = features_of(tables[t]).size();
+        workload.lengths.insert(workload.lengths.end(), features,
+                                BagLengths::near(lookups[t] / static_cast<double>(features)));
+    }
+    return workload;
+}
+
+}  // namespace detail
+
+SHARDWISE_INLINE Workload workload_of(const AccessProfile& profile, const std::vector<TableConfig>& tables,
+                                      std::int64_t samples) {
+    require_tables(profile, tables);
+    std::vector<double> lookups;
+    for (const TableAccess& table : profile.tables)
+        lookups.push_back(profile.samples == 0 ? 0.0 : lookups_per_sample(table, profile.samples));
+    Workload workload = detail::with_equal_bags(tables, lookups, samples);
+    for (const TableAccess& table : profile.tables)
+        workload.tables.push_back(use_of(table, profile.samples));
+    return workload;
+}
+
+SHARDWISE_INLINE Workload workload_of(std::span<const RowDistribution> distributions,
+                                      const std::vector<TableConfig>& tables, std::int64_t samples) {
+    if (distributions.size() != tables.size())
+        throw BadInput{concat({"distributions of ", distributions.size(), " tables for a layer of ", tables.size(),
+                               ": give one a table"})};
+    std::vector<double> lookups;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        if (distributions[t].rows() != tables[t].rows)
+            throw BadInput{concat({"the distribution of table '", tables[t].name, "' is one of ",
+                                   distributions[t].rows(), " rows, and the table has ", tables[t].rows})};
+        lookups.push_back(distributions[t].lookups());
+    }
+    Workload workload = detail::with_equal_bags(tables, lookups, samples);
+    std::size_t feature = 0;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+        const std::size_t features = features_of(tables[t]).size();
+        workload.tables.push_back(
+            use_of(tables[t].name, distributions[t], std::span{workload.lengths}.subspan(feature, features)));
+        feature += features;
+    }
+    return workload;
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
