@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/embedding/kernels/row_set.hpp"
@@ -21,6 +22,9 @@ struct Lanes {
     BatchView batch;
     std::vector<MatrixView<float>> output;          ///< (feature; behind modules, tower): where results are wanted
     std::vector<MatrixView<const float>> gradient;  ///< as output
+    /// (feature): of a sequence, which rows of output and gradient are those of the batch's ids; null: 0, 1, 2, ...
+    /// Empty: null for all.
+    std::vector<const std::int32_t*> places;
     // the lanes
     std::vector<IdBlock> ids;
     std::vector<VectorBlock> vectors;
@@ -28,6 +32,11 @@ struct Lanes {
     // the vectors that this rank will have, in their order
     std::vector<Head> relayed;  ///< on their way to other ranks: by source, feature and shard
     std::vector<Head> home;     ///< of its own samples: by feature and shard; behind modules, by tower
+
+    /// The places of a feature.
+    [[nodiscard]] const std::int32_t* places_of(int feature) const {
+        return places.empty() ? nullptr : at(places, feature);
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

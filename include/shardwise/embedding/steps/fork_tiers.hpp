@@ -31,7 +31,7 @@ struct MergeTiersFamily {
     using Sees = boost::mp11::mp_list<const FeaturesByPlan, const RowTiers>;
 };
 struct CutTiersFamily {
-    using Tapes = boost::mp11::mp_list<CutTiersTape, TiersTape>;
+    using Tapes = boost::mp11::mp_list<CutTiersTape>;
     using Sees = boost::mp11::mp_list<const FeaturesByPlan, const RowTiers, const WorkMemory>;
 };
 struct EndTiersFamily {};
@@ -51,20 +51,20 @@ struct EndTiers {
     using Family = EndTiersFamily;
     static std::string name() { return "End<tier>"; }
 };
-/// Backward, before the plans: each tier gets the gradient of every bag, of sequences that of its ids.
+/// Backward, before the plans: each tier gets the gradient of every bag, and of sequences sees the rows of its ids.
 struct CutTiers {
     using Adjoint = MergeTiers;
     template <class Form>
     using Out = Form;
-    using Uses = boost::mp11::mp_list<CutTiers, ForkTiers>;
+    using Uses = boost::mp11::mp_list<CutTiers>;
     using Sees = CutTiersFamily::Sees;
     using Family = CutTiersFamily;
     using Tape = CutTiersTape;
     static std::string name() { return "Cut<tier>"; }
 };
 
-/// Hands each tier the ids of its rows, and a place for what it makes of them: the first tier writes sums where they
-/// are wanted. Checks every id, counts look-ups. Local; two passes over the ids.
+/// Hands each tier the ids of its rows, and a place for what it makes of them: rows of sequences, and the first tier's
+/// sums, are written where they are wanted. Checks every id, counts look-ups. Local; two passes over the ids.
 struct ForkTiers {
     template <class Form>
     using Out = std::enable_if_t<std::is_same_v<Form, Bags>, Bags>;
@@ -75,8 +75,8 @@ struct ForkTiers {
     using Tape = TiersTape;
     static std::string name() { return "Fork<tier>"; }
 };
-/// Adds the tiers' sums in their order, divides means once, and puts the rows of a sequence in the order of its ids.
-/// Local; one pass over what each tier made.
+/// Adds the tiers' sums in their order, and divides means once; rows of sequences are where they belong. Local; one
+/// pass over the sums of each tier but the first.
 struct MergeTiers {
     template <class... Forms>
     using Out = std::enable_if_t<(std::is_same_v<Forms, Outputs> && ...), Outputs>;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -21,15 +20,15 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 
 /// What the fork leaves to the merge and to their adjoints. Ids are numbered feature by feature.
 struct TiersTape {
-    Buffer<std::uint8_t> tier_of;         // (id)
-    Buffer<std::int32_t> lengths;         // (tier, feature, sample)
-    Buffer<std::int32_t> narrow;          // (id by tier, then feature), or
-    Buffer<std::int64_t> wide;            // these
-    Buffer<float> weights;                // as they
-    Buffer<float> results;                // of tiers, where they are not written where they are wanted
-    std::vector<std::int64_t> counts;     // (tier, feature): ids
-    std::vector<std::int64_t> cursor;     // (tier, feature): where ids go
-    std::vector<MatrixView<float>> made;  // (tier, feature)
+    Buffer<std::uint8_t> tier_of;      // (id)
+    Buffer<std::int32_t> lengths;      // (tier, feature, sample)
+    Buffer<std::int32_t> narrow;       // (id by tier, then feature), or
+    Buffer<std::int64_t> wide;         // these
+    Buffer<float> weights;             // as they
+    Buffer<std::int32_t> places;       // as they, of sequences: which of the feature's ids it is
+    Buffer<float> results;             // of sums, where they are not written where they are wanted
+    std::vector<std::int64_t> counts;  // (tier, feature): ids
+    std::vector<std::int64_t> cursor;  // (tier, feature): where ids go
     std::int64_t samples = 0;
     std::int64_t features = 0;
 
@@ -43,25 +42,27 @@ struct TiersTape {
 };
 struct CutTiersTape {
     Buffer<float> copies;
-    std::vector<MatrixView<const float>> parts;  // (tier, feature)
+    std::vector<MatrixView<const float>> gradients;  // (feature)
 };
 
 namespace detail {
 
-/// What the tiers of a feature make takes this many floats, beside what is written where it is wanted.
+/// The sums that the tiers of a feature make take this many floats, beside what is written where it is wanted.
 inline constexpr auto results_of = [](const RowTiers& tiers, const auto& batch, int f) {
-    using Number = std::decay_t<decltype(batch.values(f))>;
     const RowTiers::Feature& feature = at(tiers.features, f);
-    return feature.dim * (feature.pooled ? Number{(tiers.tiers - 1) * batch.samples()} : batch.values(f));
+    return feature.pooled ? (tiers.tiers - 1) * batch.samples() * feature.dim : 0;
 };
-/// And its gradient that many.
+/// And their gradient that many.
 inline constexpr auto gradients_of = [](const RowTiers& tiers, const auto& batch, int f) {
-    using Number = std::decay_t<decltype(batch.values(f))>;
     const RowTiers::Feature& feature = at(tiers.features, f);
-    if (!feature.pooled) return feature.dim * batch.values(f);
-    return feature.mean ? Number{feature.dim * batch.samples()} : Number{0};
+    return feature.mean ? batch.samples() * feature.dim : 0;
 };
 inline constexpr auto ids_of = [](const RowTiers&, const auto& batch, int f) { return batch.values(f); };
+/// Whether some feature is a sequence: then every id has a place.
+inline bool any_sequence(const RowTiers& tiers) {
+    return std::any_of(tiers.features.begin(), tiers.features.end(),
+                       [](const auto& feature) { return !feature.pooled; });
+}
 /// The sum of of(tiers, batch, feature), as whole as buffers are.
 template <class Batch, class Of>
 std::int64_t over_features(const RowTiers& tiers, const Batch& batch, Of of) {
@@ -99,6 +100,7 @@ struct ForkTiersBody {
         tally.need(tiers.wide ? 0 : 4 * ids);
         tally.need(tiers.wide ? 8 * ids : 0);
         tally.need(batch.weighted() ? 4 * ids : 0);
+        tally.need(any_sequence(tiers) ? 4 * ids : 0);
         tally.need(4 * over_features(tiers, batch, results_of));
     }
     /// The batches of each plan, one after the other.
@@ -137,6 +139,7 @@ struct ForkTiersBody {
         tape.narrow.on(memory).resize(tiers.wide ? 0 : ids);
         tape.wide.on(memory).resize(tiers.wide ? ids : 0);
         tape.weights.on(memory).resize(batch.weighted() ? ids : 0);
+        tape.places.on(memory).resize(any_sequence(tiers) ? ids : 0);
         tape.results.on(memory).resize(static_cast<std::size_t>(over_features(tiers, batch, results_of)));
         tape.counts.assign(static_cast<std::size_t>(cells), 0);
     }
@@ -182,6 +185,7 @@ struct ForkTiersBody {
                     else
                         at(tape.narrow, place) = static_cast<std::int32_t>(id);
                     if (batch.weighted()) at(tape.weights, place) = batch.weight(first + i);
+                    if (!at(tiers.features, f).pooled) at(tape.places, place) = static_cast<std::int32_t>(i);
                 }
             });
     }
@@ -201,16 +205,18 @@ struct ForkTiersBody {
             Lanes& inside = view.branch(p);
             inside.batch.begin(tape.samples, part(tape.narrow), part(tape.wide), part(tape.weights));
             inside.output.clear();
+            inside.places.clear();
             for (const int f : plans[p]) {
                 const auto cell = static_cast<std::size_t>(tape.cell(tier, f));
                 inside.batch.add_feature(behind(cell) - static_cast<std::int64_t>(first), tape.counts[cell],
                                          tape.lengths_of(tier, f));
                 const RowTiers::Feature& feature = at(tiers.features, f);
-                if (feature.pooled && tier == 0) {
+                inside.places.push_back(feature.pooled ? nullptr : tape.places.data() + behind(cell));
+                if (!feature.pooled || tier == 0) {
                     inside.output.push_back(at(lanes.output, f));
                     continue;
                 }
-                const MatrixView<float> result{results, feature.pooled ? tape.samples : tape.counts[cell], feature.dim};
+                const MatrixView<float> result{results, tape.samples, feature.dim};
                 inside.output.push_back(result);
                 results += result.rows() * result.columns();
             }
@@ -250,26 +256,18 @@ struct MergeTiersBody {
     static void run(StepEnv&, View& view) {
         const Lanes& lanes = view.lanes();
         const RowTiers& tiers = view.state<RowTiers>();
-        TiersTape& tape = view.tape<TiersTape>();
+        const TiersTape& tape = view.tape<TiersTape>();
         const auto& plans = view.state<FeaturesByPlan>().features;
-        auto& made = tape.made;
-        made.resize(tape.counts.size());
-        for (std::size_t p = 0; p < plans.size(); ++p)
-            for (std::size_t i = 0; i < plans[p].size(); ++i)
-                at(made, tape.cell(tiers.tier_of(p, plans.size()), plans[p][i])) = view.branch(p).output[i];
-        const std::uint8_t* tier_of = tape.tier_of.data();
-        for (int f = 0; f < static_cast<int>(tape.features); ++f) {
-            const RowTiers::Feature& feature = at(tiers.features, f);
-            const MatrixView<float>& out = at(lanes.output, f);
-            if (feature.pooled) {
-                for (std::size_t tier = 1; tier < static_cast<std::size_t>(tiers.tiers); ++tier)
-                    add(tape.lengths_of(tier, f), at(made, tape.cell(tier, f)), out);
-                if (feature.mean) divide_by_lengths(lanes.batch.lengths(f), out);
-            } else {
-                interleave(tier_of, tape, f, made, out);
+        for (std::size_t p = 0; p < plans.size(); ++p) {  // in the order of tiers
+            const std::size_t tier = tiers.tier_of(p, plans.size());
+            for (std::size_t i = 0; i < plans[p].size() && tier != 0; ++i) {
+                const int f = plans[p][i];
+                if (at(tiers.features, f).pooled)
+                    add(tape.lengths_of(tier, f), view.branch(p).output[i], at(lanes.output, f));
             }
-            tier_of += lanes.batch.values(f);
         }
+        for (int f = 0; f < static_cast<int>(tape.features); ++f)
+            if (at(tiers.features, f).mean) divide_by_lengths(lanes.batch.lengths(f), at(lanes.output, f));
     }
     template <class Cost>
     static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
@@ -285,14 +283,6 @@ struct MergeTiersBody {
                 to[d] += from[d];
         }
     }
-    static void interleave(const std::uint8_t* tier_of, const TiersTape& tape, int f,
-                           const std::vector<MatrixView<float>>& made, const MatrixView<float>& out) {
-        std::array<std::int64_t, RowMap::most_tiers> next = {};
-        for (std::int64_t i = 0; i < out.rows(); ++i) {
-            const std::uint8_t tier = tier_of[i];
-            std::copy_n(at(made, tape.cell(tier, f)).row(next[tier]++), out.columns(), out.row(i));
-        }
-    }
 };
 
 struct CutTiersBody {
@@ -302,31 +292,22 @@ struct CutTiersBody {
     static void run(StepEnv&, View& view) {
         const Lanes& lanes = view.lanes();
         const RowTiers& tiers = view.state<RowTiers>();
-        const TiersTape& forked = view.tape<TiersTape>();
         CutTiersTape& tape = view.tape<CutTiersTape>();
         float* to = tape.copies.on(*view.state<WorkMemory>().resource)
                         .resize(static_cast<std::size_t>(over_features(tiers, lanes.batch, gradients_of)))
                         .data();
-        tape.parts.assign(forked.counts.size(), {});
-        const std::uint8_t* tier_of = forked.tier_of.data();
-        for (int f = 0; f < static_cast<int>(forked.features); ++f) {
-            const RowTiers::Feature& feature = at(tiers.features, f);
-            MatrixView<const float> gradient = at(lanes.gradient, f);
-            if (!feature.pooled) {
-                scatter(tier_of, forked, f, gradient, to, tape.parts);
-            } else {
-                if (feature.mean) gradient = divided_by_lengths(lanes.batch.lengths(f), gradient, to);
-                for (std::size_t tier = 0; tier < static_cast<std::size_t>(tiers.tiers); ++tier)
-                    at(tape.parts, forked.cell(tier, f)) = gradient;
-            }
-            tier_of += lanes.batch.values(f);
+        tape.gradients.clear();
+        for (int f = 0; f < static_cast<int>(tiers.features.size()); ++f) {
+            const MatrixView<const float>& gradient = at(lanes.gradient, f);
+            tape.gradients.push_back(
+                at(tiers.features, f).mean ? divided_by_lengths(lanes.batch.lengths(f), gradient, to) : gradient);
         }
         const auto& plans = view.state<FeaturesByPlan>().features;
         for (std::size_t p = 0; p < plans.size(); ++p) {
             auto& inside = view.branch(p).gradient;
             inside.clear();
             for (const int f : plans[p])
-                inside.push_back(at(tape.parts, forked.cell(tiers.tier_of(p, plans.size()), f)));
+                inside.push_back(at(tape.gradients, f));
         }
     }
     template <class Cost>
@@ -335,26 +316,6 @@ struct CutTiersBody {
     }
     template <class Cost>
     static void shape(const CostEnv&, Cost&, std::span<Cost* const>) {}
-
-  private:
-    /// The rows of a sequence by tier.
-    static void scatter(const std::uint8_t* tier_of, const TiersTape& forked, int f,
-                        const MatrixView<const float>& gradient, float*& to,
-                        std::vector<MatrixView<const float>>& parts) {
-        const std::int64_t dim = gradient.columns();
-        std::array<float*, RowMap::most_tiers> next = {};
-        for (std::size_t tier = 0; tier < forked.counts.size() / static_cast<std::size_t>(forked.features); ++tier) {
-            const std::int64_t count = at(forked.counts, forked.cell(tier, f));
-            at(parts, forked.cell(tier, f)) = {to, count, dim};
-            next[tier] = to;
-            to += count * dim;
-        }
-        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
-            float*& place = next[tier_of[i]];
-            std::copy_n(gradient.row(i), dim, place);
-            place += dim;
-        }
-    }
 };
 
 struct EndTiersBody {

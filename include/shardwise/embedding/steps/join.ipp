@@ -23,7 +23,8 @@ struct JoinTape {
     std::vector<Head> heads;           // of the blocks that were joined
 };
 struct CutTape {
-    Buffer<float> copies;
+    Buffer<float> copies;              // divided by lengths
+    Buffer<std::int32_t> places;       // (id by feature, then shard): of a sequence, its row in the gradient
     std::vector<std::int64_t> cursor;  // (shard)
 };
 
@@ -54,7 +55,7 @@ struct JoinBody {
             const std::span<const VectorBlock> blocks{block, parts_of_bags(block, end)};
             block += blocks.size();
             if (by_rows && !pooling.pooled) {
-                interleave(view.tape<SplitTape>(), f, blocks, tape.cursor, out);
+                interleave(lanes, view.tape<SplitTape>(), f, blocks, tape.cursor);
             } else if (by_rows && blocks.size() > 1) {
                 tape.sum(env.topology, blocks, out);
             } else {
@@ -64,7 +65,7 @@ struct JoinBody {
                     if (part.samples != nullptr)
                         tape.sum(env.topology, {&part, 1}, to);
                     else
-                        put(pooling.pooled, part, to);
+                        put(pooling.pooled, part, lanes.places_of(f), to);
                 }
             }
             if (pooling.pooled && at(pooling.mean, f) != 0) divide_by_lengths(lanes.batch.lengths(f), out);
@@ -79,20 +80,23 @@ struct JoinBody {
     static void shape(const CostEnv&, Cost&) {}
 
   private:
-    static void put(bool pooled, const VectorBlock& block, const MatrixView<float>& out) {
-        if (pooled)
-            write_sums(block, out);
-        else
-            block.write(out.data(), out.stride());
+    static void put(bool pooled, const VectorBlock& block, const std::int32_t* places, const MatrixView<float>& out) {
+        if (pooled) return write_sums(block, out);
+        if (places == nullptr) return block.write(out.data(), out.stride());
+        for (std::int64_t i = 0; i < block.head.n; ++i)
+            std::copy_n(block.row_or_table_row(i), out.columns(), out.row(places[i]));
     }
     /// Rows of a sequence in the order of its ids, from blocks by shard.
-    static void interleave(const SplitTape& split, int f, std::span<const VectorBlock> blocks,
-                           std::vector<std::int64_t>& cursor, const MatrixView<float>& out) {
+    static void interleave(const Lanes& lanes, const SplitTape& split, int f, std::span<const VectorBlock> blocks,
+                           std::vector<std::int64_t>& cursor) {
         cursor.assign(blocks.size(), 0);
+        const MatrixView<float>& out = at(lanes.output, f);
+        const std::int32_t* const places = lanes.places_of(f);
         const std::int64_t first = at(split.first, f);
-        for (std::int64_t i = 0; i < out.rows(); ++i) {
+        for (std::int64_t i = 0; i < lanes.batch.values(f); ++i) {
             const std::int32_t shard = at(split.shard_of, first + i);
-            std::copy_n(at(blocks, shard).row_or_table_row(at(cursor, shard)++), out.columns(), out.row(i));
+            std::copy_n(at(blocks, shard).row_or_table_row(at(cursor, shard)++), out.columns(),
+                        out.row(places == nullptr ? i : places[i]));
         }
     }
 };
@@ -109,7 +113,10 @@ struct CutBody {
         const std::vector<Head>& heads = view.tape<JoinTape>().heads;
         lanes.vectors.clear();
         tape.copies.on(*view.state<WorkMemory>().resource)
-            .resize(static_cast<std::size_t>(copied<std::int64_t>(placement, pooling, lanes.batch)));
+            .resize(static_cast<std::size_t>(copied(placement, pooling, lanes.batch.samples())));
+        const std::int64_t ids = scattered<std::int64_t>(placement, pooling, lanes.batch);
+        std::int32_t* place =
+            tape.places.on(*view.state<WorkMemory>().resource).resize(static_cast<std::size_t>(ids)).data();
         float* to = tape.copies.data();
         auto head = heads.begin();
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
@@ -118,7 +125,8 @@ struct CutBody {
             if (pooling.pooled && at(pooling.mean, f) != 0)
                 gradient = divided_by_lengths(lanes.batch.lengths(f), gradient, to);
             if (!pooling.pooled && placement.splits == Splits::rows) {
-                scatter(env.rank, placement, view.tape<SplitTape>(), f, gradient, tape, to, lanes.vectors);
+                scatter(env.rank, placement, view.tape<SplitTape>(), f, tape, place, lanes);
+                place += lanes.batch.values(f);
                 continue;
             }
             for (; head != heads.end() && head->feature == f; ++head) {
@@ -128,49 +136,58 @@ struct CutBody {
                 block.stride = part.stride();
                 if (pooling.pooled && !pooling.every_bag)
                     block.gather = view.tape<SplitTape>().block(placement, f, head->shard).samples;
+                else if (!pooling.pooled)
+                    block.gather = lanes.places_of(f);
             }
         }
     }
     template <class Cost>
     static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
-        tally.need(4 * rounded_up(copied<typename Cost::Number>(*cost.placement, *cost.pooling, cost.batch(rank))));
+        using Number = typename Cost::Number;
+        tally.need(4 * copied(*cost.placement, *cost.pooling, cost.samples(rank)));
+        tally.need(4 * rounded_up(scattered<Number>(*cost.placement, *cost.pooling, cost.batch(rank))));
     }
     template <class Cost>
     static void shape(const CostEnv&, Cost&) {}
 
   private:
-    /// Elements.
-    template <class Number, class Batch>
-    static Number copied(const Placement& placement, const PlanPooling& pooling, const Batch& batch) {
-        Number elements = 0;
-        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
-            const std::int64_t dim = placement.table_of(f).dim;
-            if (pooling.pooled && at(pooling.mean, f) != 0) elements += batch.samples() * dim;
-            if (!pooling.pooled && placement.splits == Splits::rows) elements += batch.values(f) * dim;
-        }
+    /// Elements that are divided.
+    static std::int64_t copied(const Placement& placement, const PlanPooling& pooling, std::int64_t samples) {
+        std::int64_t elements = 0;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f)
+            if (pooling.pooled && at(pooling.mean, f) != 0) elements += samples * placement.table_of(f).dim;
         return elements;
     }
-    /// The rows of a sequence to the shards that they came from.
-    static void scatter(int rank, const Placement& placement, const SplitTape& split, int f,
-                        const MatrixView<const float>& gradient, Tape& tape, float*& to,
-                        std::vector<VectorBlock>& lane) {
+    /// Ids of sequences whose rows are split.
+    template <class Number, class Batch>
+    static Number scattered(const Placement& placement, const PlanPooling& pooling, const Batch& batch) {
+        Number ids = 0;
+        if (pooling.pooled || placement.splits != Splits::rows) return ids;
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f)
+            ids += batch.values(f);
+        return ids;
+    }
+    /// The rows of a sequence's gradient to the shards that they came from. \param to  (id): their places, by shard
+    static void scatter(int rank, const Placement& placement, const SplitTape& split, int f, Tape& tape,
+                        std::int32_t* to, Lanes& lanes) {
         const TablePlacement& table = placement.table_of(f);
-        const std::int64_t dim = table.dim;
+        const MatrixView<const float>& gradient = at(lanes.gradient, f);
+        const std::int32_t* const places = lanes.places_of(f);
         tape.cursor.assign(table.shards.size(), 0);
-        float* const first = to;
+        std::int64_t first = 0;
         for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
             const IdBlock& ids = at(split.blocks, placement.block_index(f, s));
-            at(tape.cursor, s) = to - first;
-            Head head = ids.head;
-            head.owner = placement.owner(rank, at(table.shards, s));
-            head.n = ids.ids;
-            lane.push_back(rows_in_memory(head, to));
-            to += ids.ids * dim;
+            at(tape.cursor, s) = first;
+            VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(ids.head, gradient.data()));
+            block.head.owner = placement.owner(rank, at(table.shards, s));
+            block.head.n = ids.ids;
+            block.stride = gradient.stride();
+            block.gather = to + first;
+            first += ids.ids;
         }
-        for (std::int64_t i = 0; i < gradient.rows(); ++i) {
+        for (std::int64_t i = 0; i < lanes.batch.values(f); ++i) {
             const std::int32_t shard = at(split.shard_of, at(split.first, f) + i);
-            std::copy_n(gradient.row(i), dim, first + at(tape.cursor, shard));
-            at(tape.cursor, shard) += dim;
+            to[at(tape.cursor, shard)++] = places == nullptr ? static_cast<std::int32_t>(i) : places[i];
         }
     }
 };
