@@ -4,7 +4,12 @@
 # shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN] [HEADER_ONLY]
 #                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
 #
-# One GoogleTest executable, test_<name>, with RapidCheck at hand. It is one CTest test, `<name>`, or
+# One GoogleTest executable, test_<name>, with RapidCheck at hand; usually all files of a folder. They are compiled
+# together, up to eight in one translation unit, since what costs is GoogleTest, RapidCheck and templates that files
+# share: so unnamed namespaces of a folder's files share their names, and a file with COMPILE_OPTIONS of its own stays
+# apart. To run what one file holds: `test_<name> --gtest_filter='<its suite>.*'`. A program of its own is for what
+# needs a process of its own (environment, threads of a BLAS, operator new), other libraries, other sanitizers, or an
+# optimizer. It is one CTest test, `<name>`, or
 #   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
 #   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
 # LIBRARIES is shardwise::core unless given. Bodies are those of shardwise::compiled unless HEADER_ONLY is given, as for
@@ -56,7 +61,7 @@ function(shardwise_test)
         return()
     endif()
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 120)
+        set(arg_TIMEOUT 300)
     endif()
     if(SHARDWISE_FULL)
         math(EXPR arg_TIMEOUT "10 * ${arg_TIMEOUT}")
@@ -64,6 +69,10 @@ function(shardwise_test)
 
     set(target test_${arg_NAME})
     add_executable(${target} ${arg_SOURCES})
+    list(LENGTH arg_SOURCES files)
+    math(EXPR units "(${files} + 7) / 8")
+    math(EXPR batch "(${files} + ${units} - 1) / ${units}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     if(TARGET shardwise::compiled AND NOT arg_HEADER_ONLY)
         target_link_libraries(${target} PRIVATE shardwise::compiled)
@@ -95,7 +104,8 @@ function(shardwise_test)
     endforeach()
 
     set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT ${SHARDWISE_TEST_ENVIRONMENT})
-    set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    # What may take longest starts first.
+    set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
 function(shardwise_compile_fail)
