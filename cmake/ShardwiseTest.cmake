@@ -19,7 +19,7 @@
 #
 # shardwise_compile_fail(NAME <name> SOURCE <file> [LIBRARIES <target>...])
 #
-# A program that must not compile, and why: see compile_fail.cmake.
+# A program that must not compile, and why: see compile_fail.cmake. Headers of a composed layer are compiled once before.
 include_guard(GLOBAL)
 
 find_package(GTest REQUIRED)
@@ -131,15 +131,32 @@ function(shardwise_compile_fail)
     target_link_libraries(${target} PRIVATE shardwise_build_flags ${arg_LIBRARIES})
     target_compile_definitions(${target} PRIVATE SHARDWISE_COMPILED)  # errors are those of declarations
     set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target})
+    # once for all that are compiled with the same flags
+    string(MAKE_C_IDENTIFIER "${arg_LIBRARIES}" flags)
+    set(header ${PROJECT_BINARY_DIR}/compile_fail/${flags}.hpp)
     cmake_path(ABSOLUTE_PATH arg_SOURCE OUTPUT_VARIABLE source)
     file(GENERATE OUTPUT ${parameters}.$<COMPILE_LANGUAGE>.cmake CONTENT "\
 set(SOURCE [[${source}]])
+set(HEADER [[${header}]])
 set(COMPILE [[${CMAKE_CXX_COMPILER};${CMAKE_CXX20_STANDARD_COMPILE_OPTION};$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>]])
 set(INCLUDES [[$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>]])
 set(IMPLICIT_INCLUDES [[${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}]])
 set(DEFINITIONS [[$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>]])
 " TARGET ${target})
-    add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -D PARAMETERS=${parameters}.CXX.cmake
-        -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
-    set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail)
+    set(run ${CMAKE_COMMAND} -D PARAMETERS=${parameters}.CXX.cmake)
+    set(script -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
+    get_property(precompiled GLOBAL PROPERTY SHARDWISE_PRECOMPILED)
+    if(NOT flags IN_LIST precompiled)
+        set_property(GLOBAL APPEND PROPERTY SHARDWISE_PRECOMPILED ${flags})
+        file(CONFIGURE OUTPUT ${header} CONTENT "\
+// Generated: what sources that must not compile include.
+#include \"shardwise/comm/thread_world.hpp\"
+#include \"shardwise/embedding/compose/plans.hpp\"
+#include \"shardwise/embedding/layer.hpp\"
+")
+        add_test(NAME compile_fail_headers.${flags} COMMAND ${run} -D PRECOMPILE=ON ${script})
+        set_tests_properties(compile_fail_headers.${flags} PROPERTIES TIMEOUT 120 FIXTURES_SETUP precompiled_${flags})
+    endif()
+    add_test(NAME ${arg_NAME} COMMAND ${run} ${script})
+    set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail FIXTURES_REQUIRED precompiled_${flags})
 endfunction()
