@@ -18,7 +18,7 @@
 #include "shardwise/planning/coverage.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
 
-namespace docs {
+namespace docs_profiles {
 namespace {
 
 namespace sw = shardwise;
@@ -77,4 +77,4 @@ TEST(Profiles, AreMadeAndUsed) {
 }
 
 }  // namespace
-}  // namespace docs
+}  // namespace docs_profiles
