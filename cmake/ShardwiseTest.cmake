@@ -4,7 +4,12 @@
 # shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN] [HEADER_ONLY]
 #                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
 #
-# One GoogleTest executable, test_<name>, with RapidCheck at hand. It is one CTest test, `<name>`, or
+# One GoogleTest executable, test_<name>, with RapidCheck at hand; usually all files of a folder. They are compiled
+# together, up to eight in one translation unit, since what costs is GoogleTest, RapidCheck and templates that files
+# share: so unnamed namespaces of a folder's files share their names, and a file with COMPILE_OPTIONS of its own stays
+# apart. To run what one file holds: `test_<name> --gtest_filter='<its suite>.*'`. A program of its own is for what
+# needs a process of its own (environment, threads of a BLAS, operator new), other libraries, other sanitizers, or an
+# optimizer. It is one CTest test, `<name>`, or
 #   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
 #   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
 # LIBRARIES is shardwise::core unless given. Bodies are those of shardwise::compiled unless HEADER_ONLY is given, as for
@@ -14,7 +19,7 @@
 #
 # shardwise_compile_fail(NAME <name> SOURCE <file> [LIBRARIES <target>...])
 #
-# A program that must not compile, and why: see compile_fail.cmake.
+# A program that must not compile, and why: see compile_fail.cmake. Headers of a composed layer are compiled once before.
 include_guard(GLOBAL)
 
 find_package(GTest REQUIRED)
@@ -56,7 +61,7 @@ function(shardwise_test)
         return()
     endif()
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 120)
+        set(arg_TIMEOUT 300)
     endif()
     if(SHARDWISE_FULL)
         math(EXPR arg_TIMEOUT "10 * ${arg_TIMEOUT}")
@@ -64,6 +69,10 @@ function(shardwise_test)
 
     set(target test_${arg_NAME})
     add_executable(${target} ${arg_SOURCES})
+    list(LENGTH arg_SOURCES files)
+    math(EXPR units "(${files} + 7) / 8")
+    math(EXPR batch "(${files} + ${units} - 1) / ${units}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     if(TARGET shardwise::compiled AND NOT arg_HEADER_ONLY)
         target_link_libraries(${target} PRIVATE shardwise::compiled)
@@ -95,7 +104,8 @@ function(shardwise_test)
     endforeach()
 
     set_property(TEST ${tests} APPEND PROPERTY ENVIRONMENT ${SHARDWISE_TEST_ENVIRONMENT})
-    set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    # What may take longest starts first.
+    set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
 
 function(shardwise_compile_fail)
@@ -121,15 +131,32 @@ function(shardwise_compile_fail)
     target_link_libraries(${target} PRIVATE shardwise_build_flags ${arg_LIBRARIES})
     target_compile_definitions(${target} PRIVATE SHARDWISE_COMPILED)  # errors are those of declarations
     set(parameters ${CMAKE_CURRENT_BINARY_DIR}/${target})
+    # once for all that are compiled with the same flags
+    string(MAKE_C_IDENTIFIER "${arg_LIBRARIES}" flags)
+    set(header ${PROJECT_BINARY_DIR}/compile_fail/${flags}.hpp)
     cmake_path(ABSOLUTE_PATH arg_SOURCE OUTPUT_VARIABLE source)
     file(GENERATE OUTPUT ${parameters}.$<COMPILE_LANGUAGE>.cmake CONTENT "\
 set(SOURCE [[${source}]])
+set(HEADER [[${header}]])
 set(COMPILE [[${CMAKE_CXX_COMPILER};${CMAKE_CXX20_STANDARD_COMPILE_OPTION};$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>]])
 set(INCLUDES [[$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>]])
 set(IMPLICIT_INCLUDES [[${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES}]])
 set(DEFINITIONS [[$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>]])
 " TARGET ${target})
-    add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -D PARAMETERS=${parameters}.CXX.cmake
-        -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
-    set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail)
+    set(run ${CMAKE_COMMAND} -D PARAMETERS=${parameters}.CXX.cmake)
+    set(script -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
+    get_property(precompiled GLOBAL PROPERTY SHARDWISE_PRECOMPILED)
+    if(NOT flags IN_LIST precompiled)
+        set_property(GLOBAL APPEND PROPERTY SHARDWISE_PRECOMPILED ${flags})
+        file(CONFIGURE OUTPUT ${header} CONTENT "\
+// Generated: what sources that must not compile include.
+#include \"shardwise/comm/thread_world.hpp\"
+#include \"shardwise/embedding/compose/plans.hpp\"
+#include \"shardwise/embedding/layer.hpp\"
+")
+        add_test(NAME compile_fail_headers.${flags} COMMAND ${run} -D PRECOMPILE=ON ${script})
+        set_tests_properties(compile_fail_headers.${flags} PROPERTIES TIMEOUT 120 FIXTURES_SETUP precompiled_${flags})
+    endif()
+    add_test(NAME ${arg_NAME} COMMAND ${run} ${script})
+    set_tests_properties(${arg_NAME} PROPERTIES TIMEOUT 120 LABELS compile_fail FIXTURES_REQUIRED precompiled_${flags})
 endfunction()

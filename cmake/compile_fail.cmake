@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# cmake -D PARAMETERS=<file> -P compile_fail.cmake
+# cmake -D PARAMETERS=<file> [-D PRECOMPILE=ON] -P compile_fail.cmake
 #
 # A compile-fail source holds a program that compiles and, under `#ifdef SHARDWISE_EXPECT_FAIL`, what must not. Each
 # line `// EXPECT: <sentence>` is text that the compiler must print, and `// EXPECT_LINE: <word> <word>...` words that
@@ -10,14 +10,25 @@
 #   (b) with it the compiler's exit status is not zero,
 #   (c) every expected sentence stands in the output,
 #   (d) the output has exactly one line with `error:`.
+# Each source is compiled twice, and where it is about layers most of that would be the same headers: PRECOMPILE compiles
+# HEADER once, before all of these tests. A compiler that does not take it says so, and then the test fails.
 cmake_minimum_required(VERSION 3.25)
 include(${PARAMETERS})
 
 list(REMOVE_ITEM INCLUDES ${IMPLICIT_INCLUDES})  # naming them again would change their order
 list(TRANSFORM INCLUDES PREPEND "-isystem;")
 list(TRANSFORM DEFINITIONS PREPEND "-D")
-set(compile ${COMPILE} ${DEFINITIONS} ${INCLUDES} -fsyntax-only -fno-diagnostics-color ${SOURCE})
+set(compile ${COMPILE} ${DEFINITIONS} ${INCLUDES} -fno-diagnostics-color)
 set(ENV{LC_ALL} C)
+if(PRECOMPILE)
+    execute_process(COMMAND ${compile} -x c++-header ${HEADER} -o ${HEADER}.gch COMMAND_ERROR_IS_FATAL ANY)
+    return()
+endif()
+file(STRINGS ${SOURCE} layers REGEX "#include \"shardwise/embedding/")
+if(layers)
+    list(APPEND compile -Winvalid-pch -include ${HEADER})
+endif()
+list(APPEND compile -fsyntax-only ${SOURCE})
 
 execute_process(COMMAND ${compile} RESULT_VARIABLE status ERROR_VARIABLE output OUTPUT_VARIABLE output)
 if(NOT status EQUAL 0)

@@ -21,14 +21,14 @@ namespace {
 namespace sw = shardwise;
 using checkpoint_test::TemporaryFile;
 
-sw::AccessProfile small() {
+sw::AccessProfile small_profile() {
     return {.samples = 10,
             .tables = {{.name = "C2", .rows = 5, .lookups = 9, .seen = {{1, 6, 5}, {4, 3, 3}}},
                        {.name = "C10", .rows = 100, .lookups = 50, .error = 4, .seen = {{99, 10, 10}}},
                        {.name = "never/looked \"up\"", .rows = 1}}};
 }
 
-std::string refusal(const std::string& path) {
+std::string profile_refusal(const std::string& path) {
     try {
         static_cast<void>(sw::read_profile(path));
     } catch (const sw::BadInput& error) {
@@ -42,8 +42,8 @@ std::string refusal(const std::string& path) {
 
 TEST(ProfileFile, ReadsBackWhatWasWritten) {
     const TemporaryFile file{"profile"};
-    sw::write_profile(file.path(), small());
-    EXPECT_EQ(sw::read_profile(file.path()), small());
+    sw::write_profile(file.path(), small_profile());
+    EXPECT_EQ(sw::read_profile(file.path()), small_profile());
     sw::write_profile(file.path(), {});
     EXPECT_EQ(sw::read_profile(file.path()), sw::AccessProfile{});
     // rows pass through memory in pieces
@@ -58,16 +58,16 @@ TEST(ProfileFile, ReadsBackWhatWasWritten) {
 
 TEST(ProfileFile, AWrongProfileIsNotWritten) {
     const TemporaryFile file{"not_written"};
-    sw::AccessProfile wrong = small();
+    sw::AccessProfile wrong = small_profile();
     wrong.tables[0].lookups = 10;
     EXPECT_THROW(sw::write_profile(file.path(), wrong), sw::BadInput);
     EXPECT_FALSE(std::ifstream{file.path()});
-    EXPECT_THROW(sw::write_profile("/no/such/folder/p.safetensors", small()), sw::BadInput);
+    EXPECT_THROW(sw::write_profile("/no/such/folder/p.safetensors", small_profile()), sw::BadInput);
 }
 
 TEST(ProfileFile, SaysWhatIsWrong) {
     const TemporaryFile file{"wrong"};
-    sw::write_profile(file.path(), small());
+    sw::write_profile(file.path(), small_profile());
     const std::string good = file.read();
     std::uint64_t header = 0;
     std::memcpy(&header, good.data(), 8);
@@ -77,7 +77,7 @@ TEST(ProfileFile, SaysWhatIsWrong) {
         std::string bytes = good;
         std::memcpy(bytes.data() + data + 8 * i, &value, 8);
         file.write(bytes);
-        return refusal(file.path());
+        return profile_refusal(file.path());
     };
     EXPECT_EQ(with(0, -1), "a profile of -1 samples");
     EXPECT_EQ(with(0, 4), "the profile of table 'C2': row 1 with 6 look-ups in 5 samples of 4");
@@ -96,7 +96,7 @@ TEST(ProfileFile, SaysWhatIsWrong) {
         EXPECT_NE(at, std::string::npos) << from;
         bytes.replace(at, from.size(), to);
         file.write(bytes);
-        return refusal(file.path());
+        return profile_refusal(file.path());
     };
     EXPECT_EQ(with_text("access profile 1", "access profile 2"),
               "is no access profile: its metadata has no format 'shardwise access profile 1' and tables; "
@@ -111,7 +111,7 @@ TEST(ProfileFile, SaysWhatIsWrong) {
 RC_GTEST_PROP(ProfileFile, DamageIsFoundOrHarmless, (std::uint64_t seed)) {
     std::mt19937_64 random{seed};
     const TemporaryFile file{"damaged"};
-    sw::write_profile(file.path(), small());
+    sw::write_profile(file.path(), small_profile());
     std::string bytes = file.read();
     switch (random() % 3) {
         case 0:

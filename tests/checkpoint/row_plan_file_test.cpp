@@ -18,7 +18,7 @@ namespace {
 namespace sw = shardwise;
 using checkpoint_test::TemporaryFile;
 
-sw::RowPlan small() {
+sw::RowPlan small_plan() {
     sw::RowPlan plan{
         .tiers = {"dp", "flex", "row"},
         .tables = {
@@ -33,7 +33,7 @@ sw::RowPlan small() {
     return plan;
 }
 
-std::string refusal(const std::string& path) {
+std::string plan_refusal(const std::string& path) {
     try {
         static_cast<void>(sw::read_row_plan(path));
     } catch (const sw::BadInput& error) {
@@ -46,8 +46,8 @@ std::string refusal(const std::string& path) {
 
 TEST(RowPlanFile, ReadsBackWhatWasWritten) {
     const TemporaryFile file{"row_plan"};
-    sw::write_row_plan(file.path(), small());
-    EXPECT_EQ(sw::read_row_plan(file.path()), small());
+    sw::write_row_plan(file.path(), small_plan());
+    EXPECT_EQ(sw::read_row_plan(file.path()), small_plan());
     const sw::RowPlan none{.tiers = {"dp", "row"}, .tables = {}};
     sw::write_row_plan(file.path(), none);
     EXPECT_EQ(sw::read_row_plan(file.path()), none);
@@ -55,7 +55,7 @@ TEST(RowPlanFile, ReadsBackWhatWasWritten) {
 
 TEST(RowPlanFile, AWrongPlanIsNotWritten) {
     const TemporaryFile file{"not_written"};
-    sw::RowPlan plan = small();
+    sw::RowPlan plan = small_plan();
     plan.tables[0].replicated = {4, 4, 3};
     EXPECT_THROW(sw::write_row_plan(file.path(), plan), sw::BadInput);
     EXPECT_FALSE(std::ifstream{file.path()});
@@ -84,31 +84,31 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     const TemporaryFile file{"wrong_plan"};
     const std::string of = "the row plan of table 't': ";
     write(file.path(), {2, 3}, {1, 1}, {});
-    EXPECT_EQ(refusal(file.path()), of + "row 1 stands twice");
+    EXPECT_EQ(plan_refusal(file.path()), of + "row 1 stands twice");
     write(file.path(), {2, 3}, {1, 5}, {});
-    EXPECT_EQ(refusal(file.path()), of + "row 5 is none of the table; its rows are 0 to 4");
+    EXPECT_EQ(plan_refusal(file.path()), of + "row 5 is none of the table; its rows are 0 to 4");
     write(file.path(), {2, 3}, {1}, {});
-    EXPECT_EQ(refusal(file.path()), of + "it names 1 replicated rows, and its tiers but the last have 2");
+    EXPECT_EQ(plan_refusal(file.path()), of + "it names 1 replicated rows, and its tiers but the last have 2");
     write(file.path(), {2, 3, 4}, {1, 0}, {});
-    EXPECT_EQ(refusal(file.path()), of + "it has rows of 3 tiers, and the file names 2");
+    EXPECT_EQ(plan_refusal(file.path()), of + "it has rows of 3 tiers, and the file names 2");
     write(file.path(), {2, -3}, {1, 0}, {});
-    EXPECT_EQ(refusal(file.path()), of + "a tier has -3 rows: give each 0 or more, and at most 2^63 - 1 together");
+    EXPECT_EQ(plan_refusal(file.path()), of + "a tier has -3 rows: give each 0 or more, and at most 2^63 - 1 together");
     write(file.path(), {0x7fffffffffffffff, 1}, {}, {});
-    EXPECT_EQ(refusal(file.path()), of + "a tier has 1 rows: give each 0 or more, and at most 2^63 - 1 together");
+    EXPECT_EQ(plan_refusal(file.path()), of + "a tier has 1 rows: give each 0 or more, and at most 2^63 - 1 together");
     write(file.path(), {2, 3}, {1, 0}, {1, 2});
-    EXPECT_EQ(refusal(file.path()), of + "it has 2 words that say which of 5 rows were seen");
+    EXPECT_EQ(plan_refusal(file.path()), of + "it has 2 words that say which of 5 rows were seen");
     write(file.path(), {2, 3}, {1, 0}, {}, {1});
-    EXPECT_EQ(refusal(file.path()), of + "it has look-ups of 1 tiers, and rows of 2");
+    EXPECT_EQ(plan_refusal(file.path()), of + "it has look-ups of 1 tiers, and rows of 2");
     write(file.path(), {2, 3}, {1, 0}, {}, {1, -1});
-    EXPECT_EQ(refusal(file.path()), of + "a tier has -1 look-ups: give each 0 or more");
+    EXPECT_EQ(plan_refusal(file.path()), of + "a tier has -1 look-ups: give each 0 or more");
     write(file.path(), {2, 3}, {1, 0}, {3});
-    EXPECT_EQ(refusal(file.path()), "");
+    EXPECT_EQ(plan_refusal(file.path()), "");
     {
         sw::SafetensorsWriter other{file.path()};
         other.begin();
         other.end();
     }
-    EXPECT_NE(refusal(file.path()).find("is no row plan"), std::string::npos);
+    EXPECT_NE(plan_refusal(file.path()).find("is no row plan"), std::string::npos);
 }
 
 }  // namespace

@@ -31,14 +31,14 @@ const std::vector<sw::TableConfig> tables{
     {.name = "a", .rows = 11, .dim = 4}, {.name = "b", .rows = 5, .dim = 6}, {.name = "c", .rows = 7, .dim = 3}};
 
 /// A layer of modules with what trains and saves them.
-struct Model {
+struct TowerModel {
     sw::MemoryAccount memory;
     Layer layer;
     Training training;
     Tensors tensors;
 
     /// \param towers  "a" alone has no parameters where its vector has the module's dimension
-    Model(sw::CommunicatorRef comm, const sw::Towers& towers, const std::string& optimizer, std::uint64_t seed)
+    TowerModel(sw::CommunicatorRef comm, const sw::Towers& towers, const std::string& optimizer, std::uint64_t seed)
         : layer{comm, tables, {.seed = seed, .towers = towers}, {}, {sw::Dot::Config{.dimension = 4}}},
           training{layer.module().parameters(),
                    {optimizer, layer.module().parameters().values().size(), memory.tables()},
@@ -75,7 +75,7 @@ TEST(tower_tensors, training_goes_on_from_a_file_on_every_tower) {
             std::vector<std::vector<float>> expected(static_cast<std::size_t>(one.topology.ranks()));
             sw::ThreadWorld world{one.topology};
             world.run([&](sw::ThreadCommunicator& comm) {
-                Model model{comm, one.towers, optimizer, 1};
+                TowerModel model{comm, one.towers, optimizer, 1};
                 model.learn(comm.rank(), 0);
                 model.learn(comm.rank(), 1);
                 sw::Checkpoint all;
@@ -88,7 +88,7 @@ TEST(tower_tensors, training_goes_on_from_a_file_on_every_tower) {
             });
             sw::ThreadWorld again{one.topology};
             again.run([&](sw::ThreadCommunicator& comm) {
-                Model model{comm, one.towers, optimizer, 2};  // other weights at first
+                TowerModel model{comm, one.towers, optimizer, 2};  // other weights at first
                 sw::Checkpoint all;
                 model.tensors.append_to(all);
                 sw::load_checkpoint(comm, file.path(), all);
@@ -107,7 +107,7 @@ TEST(tower_tensors, gathered_are_the_same_on_all_ranks_and_named_after_towers) {
         sw::ThreadWorld world{one.topology};
         world.run([&](sw::ThreadCommunicator& below) {
             sw::CountingCommunicator comm{below};
-            Model model{comm, one.towers, "adam", 1};
+            TowerModel model{comm, one.towers, "adam", 1};
             model.learn(comm.rank(), 0);
             comm.reset();
             model.tensors.gather();

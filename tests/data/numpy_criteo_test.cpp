@@ -71,8 +71,8 @@ std::vector<Sample> naive_samples(const Day& day, const std::vector<std::int64_t
     return samples;
 }
 
-std::vector<Sample> read(const std::vector<NumpyCriteoDay>& days, const std::vector<std::int64_t>& rows = {1000},
-                         std::int64_t batch = 10000) {
+std::vector<Sample> read_days(const std::vector<NumpyCriteoDay>& days, const std::vector<std::int64_t>& rows = {1000},
+                              std::int64_t batch = 10000) {
     NumpyCriteoReader reader{{.days = days, .rows = rows, .slice = {.batch = batch}}};
     return concatenate(drain(reader));
 }
@@ -84,9 +84,9 @@ TEST(NumpyCriteo, ReadsWhatIsWritten) {
     std::vector<std::int64_t> rows(26);
     for (std::size_t f = 0; f != 26; ++f)
         rows[f] = std::int64_t{1} << f << f % 16;  // to beyond 32 bits
-    EXPECT_EQ(read({files}, rows), naive_samples(day, rows));
-    EXPECT_EQ(read({files}, {12345}), naive_samples(day, {12345}));
-    EXPECT_EQ(read({files}, {12345}, 7), naive_samples(day, {12345}));
+    EXPECT_EQ(read_days({files}, rows), naive_samples(day, rows));
+    EXPECT_EQ(read_days({files}, {12345}), naive_samples(day, {12345}));
+    EXPECT_EQ(read_days({files}, {12345}, 7), naive_samples(day, {12345}));
 }
 
 // numpy: array([-1, -7, 2147483647, -2147483648]) % 10 is [9, 3, 7, 2].
@@ -94,7 +94,7 @@ TEST(NumpyCriteo, NegativeIdsCountFromTheLastRow) {
     const Folder folder;
     Day day = random_day(1, 1);
     std::copy_n(std::vector<std::int32_t>{-1, -7, INT32_MAX, INT32_MIN, -10, 0}.begin(), 6, day.sparse.begin());
-    const auto ids = read({write(folder, "day_0", day)}, {10})[0].ids;
+    const auto ids = read_days({write(folder, "day_0", day)}, {10})[0].ids;
     EXPECT_EQ((std::vector<std::int64_t>{ids.begin(), ids.begin() + 6}), (std::vector<std::int64_t>{9, 3, 7, 2, 0, 0}));
 }
 
@@ -103,7 +103,7 @@ TEST(NumpyCriteo, DenseValuesAreTakenAsTheyAre) {
     const Folder folder;
     Day day = random_day(1, 1);
     day.dense = {0, -0.0F, 1, -1, 0.6931472F, 3e38F, -3e38F, 1e-45F, 2, 3, 4, 5, 6};
-    EXPECT_EQ(bytes_of(read({write(folder, "day_0", day)})[0].dense), bytes_of(day.dense));
+    EXPECT_EQ(bytes_of(read_days({write(folder, "day_0", day)})[0].dense), bytes_of(day.dense));
 }
 
 // The law of slices: at every world size the ranks' parts of each global batch, in rank order, are the stream.
@@ -219,12 +219,12 @@ TEST(NumpyCriteo, EveryRankRefusesFilesThatDoNotFit) {
     std::filesystem::remove(four.sparse);
     EXPECT_EQ(error(four), four.sparse + ": cannot be read: No such file or directory");
 
-    EXPECT_EQ(bad_input([&] { read({empty, empty}); }), empty.labels + ": no samples: every file is empty");
-    EXPECT_EQ(read({empty, good, empty}).size(), 5U);
-    EXPECT_EQ(bad_input([&] { read({}); }), "no file to read: give the three of a day at least");
-    EXPECT_EQ(bad_input([&] { read({good}, {1, 2}); }), "rows of 2 tables: give 26 numbers, or one for all");
-    EXPECT_EQ(bad_input([&] { read({good}, {0}); }), "a table of 0 rows for C1: give at least 1");
-    EXPECT_EQ(bad_input([&] { read({good}, {1}, 0); }), "a batch of 0 samples: give at least 1");
+    EXPECT_EQ(bad_input([&] { read_days({empty, empty}); }), empty.labels + ": no samples: every file is empty");
+    EXPECT_EQ(read_days({empty, good, empty}).size(), 5U);
+    EXPECT_EQ(bad_input([&] { read_days({}); }), "no file to read: give the three of a day at least");
+    EXPECT_EQ(bad_input([&] { read_days({good}, {1, 2}); }), "rows of 2 tables: give 26 numbers, or one for all");
+    EXPECT_EQ(bad_input([&] { read_days({good}, {0}); }), "a table of 0 rows for C1: give at least 1");
+    EXPECT_EQ(bad_input([&] { read_days({good}, {1}, 0); }), "a batch of 0 samples: give at least 1");
 }
 
 TEST(NumpyCriteo, NamesSayWhichFilesBelongTogether) {

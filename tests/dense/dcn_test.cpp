@@ -27,9 +27,9 @@ DcnConfig small_config(std::int64_t dimension, std::int64_t rank) {
 }
 
 /// Logits of the definition.
-std::vector<double> naive_logits(const DcnConfig& config, std::span<const NaiveParameter> parameters,
-                                 std::span<const double> dense, std::span<const double> embeddings,
-                                 std::int64_t samples) {
+std::vector<double> naive_dcn_logits(const DcnConfig& config, std::span<const NaiveParameter> parameters,
+                                     std::span<const double> dense, std::span<const double> embeddings,
+                                     std::int64_t samples) {
     const auto layers = static_cast<std::size_t>(config.interaction.layers) * (config.interaction.rank == 0 ? 2 : 3);
     const auto cross = parameters.first(layers);
     const auto bottom = parameters.subspan(layers, 2 * config.bottom.size());
@@ -57,7 +57,7 @@ void check_model(DcnConfig config, std::int64_t samples, DensePrecision precisio
     Random random{21};
     random.fill(model.parameters().values());
     random.fill(model.parameters().gradients());
-    expect_model(model, samples, 1e-4, random, naive_logits);
+    expect_model(model, samples, 1e-4, random, naive_dcn_logits);
 }
 
 TEST(dcn, equals_the_definition_and_its_slopes) {

@@ -28,9 +28,9 @@ DlrmConfig small_config(std::int64_t dimension = 4) {
 }
 
 /// Logits of the definition.
-std::vector<double> naive_logits(const DlrmConfig& config, std::span<const NaiveParameter> parameters,
-                                 std::span<const double> dense, std::span<const double> embeddings,
-                                 std::int64_t samples) {
+std::vector<double> naive_dlrm_logits(const DlrmConfig& config, std::span<const NaiveParameter> parameters,
+                                      std::span<const double> dense, std::span<const double> embeddings,
+                                      std::int64_t samples) {
     const auto bottom = parameters.first(2 * config.bottom.size());
     const auto top = parameters.subspan(2 * config.bottom.size());
     const Rows x = naive_mlp(as_rows(dense, samples, config.dense_features), bottom, naive_relu, naive_relu);
@@ -48,7 +48,7 @@ void check_model(const DlrmConfig& config, std::int64_t samples) {
     DlrmDense model{config, memory};
     Random random{21};
     random.fill(model.parameters().gradients());  // what stood there before does not matter
-    expect_model(model, samples, 1e-5, random, naive_logits);
+    expect_model(model, samples, 1e-5, random, naive_dlrm_logits);
 }
 
 TEST(dlrm, equals_the_definition_and_its_slopes) {

@@ -27,7 +27,7 @@ namespace {
 namespace sw = shardwise;
 using nlohmann::json;
 
-constexpr double tolerance = 2e-5;
+constexpr double sequence_tolerance = 2e-5;
 
 /// One of a case's inputs.
 struct Input {
@@ -40,7 +40,9 @@ struct Input {
     [[nodiscard]] std::int64_t rows() const { return std::ssize(values) / columns; }
     [[nodiscard]] sw::JaggedRows view() const { return {{values.data(), rows(), columns}, lengths}; }
     [[nodiscard]] sw::MatrixView<float> gradient_view() { return {gradient.data(), rows(), columns}; }
-    void expect_gradient(std::span<const float> actual) const { expect_all_close(actual, expected, tolerance); }
+    void expect_gradient(std::span<const float> actual) const {
+        expect_all_close(actual, expected, sequence_tolerance);
+    }
 
     std::vector<std::int32_t> lengths;
     std::vector<float> values;
@@ -63,7 +65,8 @@ void expect_gradients(sw::ParameterSet& set, const json& c, sw::DensePrecision p
     if (precision == sw::DensePrecision::wide) set.round_gradients();
     for (const auto& parameter : set) {
         SCOPED_TRACE(parameter.name);
-        expect_all_close(parameter.gradients(), c["gradients"][parameter.name].get<std::vector<double>>(), tolerance);
+        expect_all_close(parameter.gradients(), c["gradients"][parameter.name].get<std::vector<double>>(),
+                         sequence_tolerance);
     }
 }
 sw::AttentionMask mask_of(const json& config) {
@@ -82,7 +85,7 @@ void check_layer_norm(const json& c, sw::DensePrecision precision) {
     const auto gradient = c["gradient"].get<std::vector<float>>();
     norm.forward(x.view().rows, {y.data(), x.rows(), x.columns}, work);
     norm.backward(work, x.view().rows, {gradient.data(), x.rows(), x.columns}, x.gradient_view());
-    expect_all_close(y, c["output"].get<std::vector<double>>(), tolerance);
+    expect_all_close(y, c["output"].get<std::vector<double>>(), sequence_tolerance);
     x.expect_gradient(x.gradient);
     expect_gradients(set, c, precision);
 }
@@ -103,7 +106,7 @@ void check_attention(const json& c, sw::DensePrecision precision) {
     attention.forward(x.view(), h.view(), mask_of(config), {y.data(), x.rows(), x.columns}, work);
     attention.backward(work, x.view(), h.view(), {gradient.data(), x.rows(), x.columns}, x.gradient_view(),
                        h.gradient_view());
-    expect_all_close(y, c["output"].get<std::vector<double>>(), tolerance);
+    expect_all_close(y, c["output"].get<std::vector<double>>(), sequence_tolerance);
     x.expect_gradient(x.gradient);
     h.expect_gradient(h.gradient);
     expect_gradients(set, c, precision);
@@ -126,7 +129,7 @@ void check_transformer_block(const json& c, sw::DensePrecision precision) {
     const auto gradient = c["gradient"].get<std::vector<float>>();
     block.forward(x.view(), mask_of(config), {y.data(), x.rows(), x.columns}, work);
     block.backward(work, x.view(), {gradient.data(), x.rows(), x.columns}, x.gradient_view());
-    expect_all_close(y, c["output"].get<std::vector<double>>(), tolerance);
+    expect_all_close(y, c["output"].get<std::vector<double>>(), sequence_tolerance);
     x.expect_gradient(x.gradient);
     expect_gradients(set, c, precision);
 }
@@ -147,7 +150,7 @@ void check_sequence_model(const json& c, sw::DensePrecision precision, const typ
     const auto gradient = c["gradient"].get<std::vector<float>>();
     const auto logits = model.forward(history.view(), candidates.view());
     const auto of_rows = model.backward(gradient);
-    expect_all_close(logits, c["output"].get<std::vector<double>>(), tolerance);
+    expect_all_close(logits, c["output"].get<std::vector<double>>(), sequence_tolerance);
     history.expect_gradient({of_rows[0].data(), history.values.size()});
     candidates.expect_gradient({of_rows[1].data(), candidates.values.size()});
     expect_gradients(model.parameters(), c, precision);

@@ -20,7 +20,7 @@
 #include "shardwise/planning/merge_ranks.hpp"
 #include "shardwise/planning/row_plans.hpp"
 
-namespace docs {
+namespace docs_profiles {
 namespace {
 
 namespace sw = shardwise;
@@ -91,4 +91,4 @@ TEST(Profiles, AreMadeAndUsed) {
 }
 
 }  // namespace
-}  // namespace docs
+}  // namespace docs_profiles

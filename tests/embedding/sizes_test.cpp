@@ -24,10 +24,10 @@ namespace {
 
 namespace sw = shardwise;
 
-constexpr sw::Topology topology{.hosts = 2, .ranks_per_host = 2};
+constexpr sw::Topology two_by_two{.hosts = 2, .ranks_per_host = 2};
 
 template <class S, class Rule>
-using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<Rule>>;
+using SizedLayer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<Rule>>;
 
 template <class Make>
 std::string complaint(Make make) {
@@ -47,9 +47,9 @@ std::string too_large(const std::string& table, const std::string& bytes) {
 /// What the layer on paper says, which is what the layer says on every rank.
 template <class S, class Rule>
 std::string refusal(const std::vector<sw::TableConfig>& tables) {
-    using L = Layer<S, Rule>;
-    const std::string on_paper = complaint([&] { static_cast<void>(L::blueprint(topology, tables)); });
-    sw::ThreadWorld world{topology};
+    using L = SizedLayer<S, Rule>;
+    const std::string on_paper = complaint([&] { static_cast<void>(L::blueprint(two_by_two, tables)); });
+    sw::ThreadWorld world{two_by_two};
     world.run([&](sw::ThreadCommunicator& comm) {
         EXPECT_EQ(complaint([&] { L{comm, tables}; }), on_paper) << "rank " << comm.rank();
     });
@@ -84,8 +84,8 @@ TEST(Sizes, MomentsAndOtherTablesCountToo) {
 }
 
 TEST(Sizes, TheLargestIsDrawnAsItIs) {
-    const sw::LayerBlueprint drawn =
-        Layer<sw::Table, sw::Sgd>::blueprint(topology, {{.name = "t", .rows = std::int64_t{1} << 31, .dim = 1 << 29}});
+    const sw::LayerBlueprint drawn = SizedLayer<sw::Table, sw::Sgd>::blueprint(
+        two_by_two, {{.name = "t", .rows = std::int64_t{1} << 31, .dim = 1 << 29}});
     EXPECT_EQ(drawn.static_bytes(0), std::int64_t{1} << 62);
     EXPECT_EQ(drawn.static_bytes(1), 0);
 }

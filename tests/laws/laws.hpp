@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "laws/compositions.hpp"
+#include "laws/expected.hpp"
 #include "laws/mix.hpp"
-#include "laws/reference.hpp"
 #include "laws/scenario.hpp"
 #include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/counting.hpp"
@@ -28,9 +28,11 @@ class Broken : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-inline void expect_same(float actual, float expected, const std::string& where) {
+/// \param where  gives the text that says where; asked only when they differ
+template <class Where>
+void expect_same(float actual, float expected, const Where& where) {
     if (std::bit_cast<std::uint32_t>(actual) != std::bit_cast<std::uint32_t>(expected))
-        throw Broken{where + ": " + std::to_string(actual) + " instead of " + std::to_string(expected)};
+        throw Broken{where() + ": " + std::to_string(actual) + " instead of " + std::to_string(expected)};
 }
 
 inline void expect_same_all(std::span<const float> actual, const std::vector<float>& expected,
@@ -39,27 +41,25 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
         throw Broken{where + ": " + std::to_string(actual.size()) + " elements instead of " +
                      std::to_string(expected.size())};
     for (std::size_t i = 0; i < expected.size(); ++i)
-        expect_same(actual[i], expected[i], where + ", element " + std::to_string(i));
+        expect_same(actual[i], expected[i], [&] { return where + ", element " + std::to_string(i); });
 }
 
 /// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
 /// reference, and every byte and message sent with the prediction. \throws Broken
+/// \param reference  made for this composition and case, for this rank among others
 template <class C>
-void check_laws(C& below, const Composition& composition, const Case& c) {
+void check_laws(C& below, const Composition& composition, const Case& c, const Expected& reference) {
     const bool pooled = composition.pooling != "none";
-    const Scenario scenario =
-        make_scenario(c, composition.shardings, pooled, composition.has_modules(), composition.tiered);
+    const Scenario& scenario = reference.scenario;
     sw::CountingCommunicator<C> comm{below};
-    const float rate = 0.05F;
-    auto layer =
-        composition.make(comm, scenario.tables, rate, c.seed, scenario.towers(c), c.by_names, scenario.row_plan());
+    auto layer = composition.make(comm, scenario.tables, learning_rate, c.seed, scenario.towers(c), c.by_names,
+                                  scenario.row_plan());
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
                 if (starts_at_negative_zero(row_of(r), shard.first_column + d))
                     shard.weights[r * shard.dim + d] = -0.0F;
     });
-    Reference reference{composition, scenario, c.topology, rate, c.seed, c.towers};
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
     Dice progress{c.seed * 977 + me};
@@ -91,16 +91,18 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
             for (std::int64_t i = progress.below(4); i > 0; --i)
                 layer.poll();
         const auto results = layer.forward();
-        const auto expected = reference.forward(mine, static_cast<int>(me));
+        const Expected::Step& reference_step = reference.steps[static_cast<std::size_t>(step)];
+        const auto& expected = reference_step.results.at(static_cast<int>(me));
         for (std::size_t f = 0; f < expected.size(); ++f) {
-            const std::string at = where + ", step " + std::to_string(step) + ", feature " + std::to_string(f);
+            const auto at = [&] { return where + ", step " + std::to_string(step) + ", feature " + std::to_string(f); };
             if (results[f].rows() != static_cast<std::int64_t>(expected[f].size()))
-                throw Broken{at + ": " + std::to_string(results[f].rows()) + " rows instead of " +
+                throw Broken{at() + ": " + std::to_string(results[f].rows()) + " rows instead of " +
                              std::to_string(expected[f].size())};
             for (std::size_t i = 0; i < expected[f].size(); ++i)
                 for (std::size_t d = 0; d < expected[f][i].size(); ++d)
                     expect_same(results[f](static_cast<std::int64_t>(i), static_cast<std::int64_t>(d)),
-                                expected[f][i][d], at + ", row " + std::to_string(i) + ", column " + std::to_string(d));
+                                expected[f][i][d],
+                                [&] { return at() + ", row " + std::to_string(i) + ", column " + std::to_string(d); });
         }
         QueuedLayer::Matrices gradient;
         const float* g = mine.gradient.data();
@@ -110,15 +112,15 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
             if (!mine.gradient.empty()) g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
         }
         layer.backward(gradient);
-        reference.step(ranks);
         if (!composition.has_modules()) continue;
         Mix& module = layer->template module<Mix>();
         const std::string at = where + ", step " + std::to_string(step) + ", gradient of the module";
-        expect_same_all(module.gradient().span(), reference.relay_gradient(static_cast<int>(me)), at + " at the relay");
+        expect_same_all(module.gradient().span(), reference_step.relay_gradients[me], at + " at the relay");
         over_tower(module.gradient().span());
-        expect_same_all(module.gradient().span(), reference.tower_gradient(tower), at + " of the tower");
+        expect_same_all(module.gradient().span(), reference_step.tower_gradients[static_cast<std::size_t>(tower)],
+                        at + " of the tower");
         for (std::size_t i = 0; i < module.weights().size(); ++i)
-            module.weights()[i] = std::fma(-rate, module.gradient()[i], module.weights()[i]);
+            module.weights()[i] = std::fma(-learning_rate, module.gradient()[i], module.weights()[i]);
         predicted += sw::predict_group_all_reduce<float, sw::OneTower>(layer->topology(), [&](int rank) {
             const auto of = static_cast<std::size_t>(layer->topology().tower_of(rank));
             return std::int64_t{layer->towers().shapes[of].width()} * layer->towers().outputs[of];
@@ -126,28 +128,32 @@ void check_laws(C& below, const Composition& composition, const Case& c) {
     }
 
     layer->for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
-        const ReferenceTable& table = reference.tables()[static_cast<std::size_t>(shard.table)];
+        const ReferenceTable& table = reference.tables[static_cast<std::size_t>(shard.table)];
         const std::size_t slots = table.element_state.size();
         for (std::int64_t local = 0; local < shard.rows; ++local) {
             const auto row = static_cast<std::size_t>(row_of(local));
-            const std::string at =
-                where + ", table " + std::to_string(shard.table) + ", row " + std::to_string(row) + " after training";
+            const auto at = [&](const char* what) {
+                return [&, what] {
+                    return where + ", table " + std::to_string(shard.table) + ", row " + std::to_string(row) +
+                           " after training" + what;
+                };
+            };
             for (int d = 0; d < shard.dim; ++d) {
                 const auto column = static_cast<std::size_t>(shard.first_column + d);
-                expect_same(shard.weights[local * shard.dim + d], table.weights[row][column], at);
+                expect_same(shard.weights[local * shard.dim + d], table.weights[row][column], at(""));
                 for (std::size_t slot = 0; slot < slots; ++slot)
                     expect_same(shard.element_state[(local * static_cast<std::int64_t>(slots) +
                                                      static_cast<std::int64_t>(slot)) *
                                                         shard.dim +
                                                     d],
-                                table.element_state[slot][row][column], at + " (moment)");
+                                table.element_state[slot][row][column], at(" (moment)"));
             }
             const Vector& moments = table.row_state[row];
             for (std::size_t slot = 0; slot < moments.size(); ++slot)
                 expect_same(
                     shard
                         .row_state[local * static_cast<std::int64_t>(moments.size()) + static_cast<std::int64_t>(slot)],
-                    moments[slot], at + " (row moment)");
+                    moments[slot], at(" (row moment)"));
         }
     });
 

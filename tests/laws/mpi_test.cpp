@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
             sw::CountingCommunicator<sw::MpiCommunicator> counted{comm};
             for (std::size_t i = 0; i < compositions.size(); ++i) {
                 for (const laws::Case& c : laws::cases_for(i, {comm.topology()}, meter ? 1 : count, compositions[i])) {
-                    laws::check_laws(counted, compositions[i], c);
+                    laws::check_laws(counted, compositions[i], c,
+                                     laws::make_expected(compositions[i], c, {comm.rank()}));
                     ++checked;
                 }
             }

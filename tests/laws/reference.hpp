@@ -33,14 +33,25 @@ inline float round_bf16(float x) {
     if (rest == 0x8000U) return (bits & 0x10000U) != 0 ? up : down;
     return rest > 0x8000U ? up : down;
 }
-inline float on_wire(const std::string& wire, float x) {
-    return wire == "bf16" ? round_bf16(x) : x;
+/// What a wire makes of a number.
+enum class ReferenceWire { fp32, bf16 };
+inline float on_wire(ReferenceWire wire, float x) {
+    return wire == ReferenceWire::bf16 ? round_bf16(x) : x;
+}
+
+/// What places a row, as far as the reference tells them apart: `apart` is any policy that splits no rows.
+enum class ReferencePolicy { row, flex, dp, apart };
+inline ReferencePolicy reference_policy(const std::string& name) {
+    if (name == "row") return ReferencePolicy::row;
+    if (name == "flex") return ReferencePolicy::flex;
+    return name == "dp" ? ReferencePolicy::dp : ReferencePolicy::apart;
 }
 
 struct ReferenceTable {
     sw::TableConfig config;
-    int index = 0;   // among the tables of its policy in its tower
-    int number = 0;  // in the layer
+    ReferencePolicy policy = ReferencePolicy::apart;  // in tiered layers that of each tier counts
+    int index = 0;                                    // among the tables of its policy in its tower
+    int number = 0;                                   // in the layer
     int first_rank = 0;
     int ranks = 1;                            // that it is placed on
     std::vector<int> tier_of = {};            // (row), in tiered layers
@@ -61,7 +72,20 @@ class Reference {
   public:
     Reference(const Composition& composition, const Scenario& scenario, const sw::Topology& topology, float rate,
               std::uint64_t seed, int towers = 0)
-        : c_{composition}, s_{scenario}, t_{topology}, rate_{rate} {
+        : c_{composition},
+          s_{scenario},
+          t_{topology},
+          rate_{rate},
+          forward_wire_{wire(c_.forward_wire)},
+          backward_wire_{wire(c_.backward_wire)},
+          sequences_{c_.pooling == "none"},
+          mean_{c_.pooling == "mean"},
+          by_sample_{c_.order == "sample"},
+          wide_tree_{c_.order == "wide_tree"},
+          two_stage_{c_.collective == "two_stage"},
+          sums_at_relays_{c_.collective == "hierarchical" && !c_.has_modules()} {
+        for (const std::string& name : c_.shardings)
+            tiers_.push_back(reference_policy(name));
         if (towers == 0) towers = 1;
         for (int tower = 0; c_.has_modules() && tower < towers; ++tower) {
             Module& module = modules_.emplace_back();
@@ -74,7 +98,8 @@ class Reference {
         for (std::size_t i = 0; i < s_.tables.size(); ++i) {
             ReferenceTable table{.config = s_.tables[i], .weights = {}, .element_state = {}, .row_state = {}};
             const std::string policy = c_.tiered ? "row" : table.config.sharding;
-            const int tower = towers == 1 || !crosses(policy) ? 0 : s_.tower_of[i];
+            table.policy = reference_policy(policy);
+            const int tower = towers == 1 || !crosses(table.policy) ? 0 : s_.tower_of[i];
             table.index = count[{policy, tower}]++;
             table.number = static_cast<int>(i);
             if (c_.tiered) put_in_tiers(table);
@@ -111,7 +136,7 @@ class Reference {
                     float sum = 0.0F;
                     for (int i = 0; i < module.inputs; ++i)
                         sum = std::fma(module.at(o, i), in[static_cast<std::size_t>(i)], sum);
-                    out.push_back(on_wire(c_.forward_wire, sum));
+                    out.push_back(on_wire(forward_wire_, sum));
                 }
             }
         }
@@ -131,6 +156,8 @@ class Reference {
     [[nodiscard]] const Vector& tower_gradient(int tower) const {
         return modules_[static_cast<std::size_t>(tower)].gradient;
     }
+    /// As many gradients as modules.
+    [[nodiscard]] int modules() const { return static_cast<int>(modules_.size()); }
     [[nodiscard]] const std::vector<ReferenceTable>& tables() const { return tables_; }
 
   private:
@@ -176,7 +203,7 @@ class Reference {
                     Vector g;
                     for (int o = 0; o < module.outputs; ++o)
                         g.push_back(
-                            on_wire(c_.backward_wire,
+                            on_wire(backward_wire_,
                                     batch.gradient[static_cast<std::size_t>(sample * s_.width + first_output + o)]));
                     Vector through;
                     for (int i = 0; i < module.inputs; ++i) {
@@ -232,12 +259,12 @@ class Reference {
             const ReferenceTable& table = table_of(f);
             for (std::int64_t i = 0; i < batch.samples; ++i) {
                 const std::int32_t length = batch.lengths[bag++];
-                if (c_.pooling == "none") {
+                if (sequences_) {
                     for (std::int32_t k = 0; k < length; ++k) {
                         Vector row = table.weights[static_cast<std::size_t>(batch.ids[at++])];
                         if (travels(policy_of(table, batch.ids[at - 1])))
                             for (float& x : row)
-                                x = on_wire(c_.forward_wire, x);
+                                x = on_wire(forward_wire_, x);
                         results.back().push_back(row);
                     }
                     continue;
@@ -264,12 +291,17 @@ class Reference {
         return tables_[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(feature)])];
     }
     /// Whether vectors leave the rank that looks them up; and whether they may leave the host.
-    [[nodiscard]] static bool travels(const std::string& policy) { return policy != "dp"; }
-    [[nodiscard]] static bool crosses(const std::string& policy) { return travels(policy) && policy != "flex"; }
+    [[nodiscard]] static bool travels(ReferencePolicy policy) { return policy != ReferencePolicy::dp; }
+    [[nodiscard]] static bool crosses(ReferencePolicy policy) {
+        return travels(policy) && policy != ReferencePolicy::flex;
+    }
+    [[nodiscard]] static ReferenceWire wire(const std::string& name) {
+        return name == "bf16" ? ReferenceWire::bf16 : ReferenceWire::fp32;
+    }
     /// What places a row.
-    [[nodiscard]] const std::string& policy_of(const ReferenceTable& table, std::int64_t row) const {
-        return c_.tiered ? c_.shardings[static_cast<std::size_t>(table.tier_of[static_cast<std::size_t>(row)])]
-                         : table.config.sharding;
+    [[nodiscard]] ReferencePolicy policy_of(const ReferenceTable& table, std::int64_t row) const {
+        return c_.tiered ? tiers_[static_cast<std::size_t>(table.tier_of[static_cast<std::size_t>(row)])]
+                         : table.policy;
     }
     /// Rows that the plan names come first, in its order; the others follow by number.
     void put_in_tiers(ReferenceTable& table) const {
@@ -295,11 +327,12 @@ class Reference {
     }
     /// The rank that answers what `source` asks of a row; the same for all rows of a table that is not split by row.
     [[nodiscard]] int owner(const ReferenceTable& table, int source, std::int64_t row) const {
-        const std::string& policy = policy_of(table, row);
+        const ReferencePolicy policy = policy_of(table, row);
         if (c_.tiered) row = table.place_of[static_cast<std::size_t>(row)];
-        if (policy == "row") return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
+        if (policy == ReferencePolicy::row)
+            return table.first_rank + static_cast<int>((row + table.index) % table.ranks);
         const int index = c_.tiered ? table.number : table.index;
-        if (policy == "flex")
+        if (policy == ReferencePolicy::flex)
             return t_.rank_of(t_.host_of(source), static_cast<int>((row + index) % t_.ranks_per_host));
         return 0;
     }
@@ -307,21 +340,24 @@ class Reference {
     /// Tiers in order, each a sum along its tree.
     [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, int source, std::size_t at,
                               std::int32_t length) const {
-        const std::vector<std::string> policies =
-            c_.tiered ? c_.shardings : std::vector<std::string>{table.config.sharding};
         Vector total(static_cast<std::size_t>(table.config.dim), 0.0F);
-        for (const std::string& policy : policies) {
+        const auto add = [&](ReferencePolicy policy) {
             const Vector part = pool(table, policy, batch, source, at, length);
             for (std::size_t d = 0; d < total.size(); ++d)
                 total[d] += part[d];
+        };
+        if (c_.tiered) {
+            std::for_each(tiers_.begin(), tiers_.end(), add);
+        } else {
+            add(table.policy);
         }
-        if (c_.pooling == "mean" && length > 0)
+        if (mean_ && length > 0)
             for (float& x : total)
                 x /= static_cast<float>(length);
         return total;
     }
-    [[nodiscard]] Vector pool(const ReferenceTable& table, const std::string& policy, const RankBatch& batch,
-                              int source, std::size_t at, std::int32_t length) const {
+    [[nodiscard]] Vector pool(const ReferenceTable& table, ReferencePolicy policy, const RankBatch& batch, int source,
+                              std::size_t at, std::int32_t length) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         std::map<int, Vector> parts;  // by owner of the row
         for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
@@ -335,17 +371,16 @@ class Reference {
         for (auto& [rank, part] : parts) {
             Vector& host = hosts.try_emplace(t_.host_of(rank), dim, 0.0F).first->second;
             for (std::size_t d = 0; d < dim; ++d)
-                host[d] += travels(policy) ? on_wire(c_.forward_wire, part[d]) : part[d];
+                host[d] += travels(policy) ? on_wire(forward_wire_, part[d]) : part[d];
         }
         // what is summed at a relay travels on from there
         Vector total(dim, 0.0F);
         for (const auto& [host, part] : hosts)
             for (std::size_t d = 0; d < dim; ++d)
-                total[d] +=
-                    c_.collective == "two_stage" && crosses(policy) ? on_wire(c_.forward_wire, part[d]) : part[d];
-        if (c_.collective == "hierarchical" && !c_.has_modules() && crosses(policy))
+                total[d] += two_stage_ && crosses(policy) ? on_wire(forward_wire_, part[d]) : part[d];
+        if (sums_at_relays_ && crosses(policy))
             for (float& x : total)
-                x = on_wire(c_.forward_wire, x);
+                x = on_wire(forward_wire_, x);
         for (float& x : total)
             x += 0.0F;
         return total;
@@ -366,10 +401,9 @@ class Reference {
             for (std::int64_t i = 0; i < batch.samples; ++i) {
                 const auto length = static_cast<std::size_t>(batch.lengths[first_id.size()]);
                 first_id.push_back(at);
-                first_gradient.push_back(c_.pooling == "none"
-                                             ? number
-                                             : static_cast<std::size_t>(i) * static_cast<std::size_t>(width) +
-                                                   static_cast<std::size_t>(column));
+                first_gradient.push_back(sequences_ ? number
+                                                    : static_cast<std::size_t>(i) * static_cast<std::size_t>(width) +
+                                                          static_cast<std::size_t>(column));
                 at += length;
                 number += length * static_cast<std::size_t>(s_.dim_of(f));
             }
@@ -384,25 +418,26 @@ class Reference {
                     const std::size_t id = first_id[bag] + static_cast<std::size_t>(k);
                     Term term{
                         .source = rank, .weight = batch.weights.empty() ? 1.0F : batch.weights[id], .gradient = {}};
-                    const std::size_t from =
-                        first_gradient[bag] + (c_.pooling == "none" ? static_cast<std::size_t>(k) * dim : 0);
+                    const std::size_t from = first_gradient[bag] + (sequences_ ? static_cast<std::size_t>(k) * dim : 0);
+                    const bool sent = travels(policy_of(table, batch.ids[id]));
+                    term.gradient.reserve(dim);
                     for (std::size_t d = 0; d < dim; ++d) {
                         float g = batch.gradient[from + d];
-                        if (c_.pooling == "mean") g /= static_cast<float>(batch.lengths[bag]);
-                        if (travels(policy_of(table, batch.ids[id]))) g = on_wire(c_.backward_wire, g);
+                        if (mean_) g /= static_cast<float>(batch.lengths[bag]);
+                        if (sent) g = on_wire(backward_wire_, g);
                         term.gradient.push_back(g);
                     }
                     touched[static_cast<std::size_t>(s_.table_of[static_cast<std::size_t>(f)])][batch.ids[id]]
-                        .push_back(term);
+                        .push_back(std::move(term));
                 }
             }
         }
     }
 
-    [[nodiscard]] Vector sum(const ReferenceTable& table, const std::string& policy,
+    [[nodiscard]] Vector sum(const ReferenceTable& table, ReferencePolicy policy,
                              const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
-        if (c_.order == "sample") {
+        if (by_sample_) {
             Vector total(dim, 0.0F);
             for (const Term& term : terms)
                 for (std::size_t d = 0; d < dim; ++d)
@@ -411,19 +446,19 @@ class Reference {
                 x += 0.0F;
             return total;
         }
-        if (c_.order == "wide_tree") return sum_tree<double>(table, policy, terms);
+        if (wide_tree_) return sum_tree<double>(table, policy, terms);
         return sum_tree<float>(table, policy, terms);
     }
 
     /// Along the tree; what a lossy wire carries is a float before it rounds.
     template <class Value>
-    [[nodiscard]] Vector sum_tree(const ReferenceTable& table, const std::string& policy,
+    [[nodiscard]] Vector sum_tree(const ReferenceTable& table, ReferencePolicy policy,
                                   const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
         // sums of a rank travel where each has a copy, sums of a host where each host has one
         const auto travelled = [&](bool does, Value x) -> Value {
-            if (!does || c_.backward_wire == "fp32") return x;
-            return on_wire(c_.backward_wire, static_cast<float>(x));
+            if (!does || backward_wire_ == ReferenceWire::fp32) return x;
+            return on_wire(backward_wire_, static_cast<float>(x));
         };
         std::map<int, std::map<int, std::vector<Value>>> hosts;  // (host, rank)
         for (const Term& term : terms) {
@@ -479,6 +514,16 @@ class Reference {
     const Scenario& s_;
     sw::Topology t_;
     float rate_;
+    // names that inner loops would compare again and again
+    ReferenceWire forward_wire_;
+    ReferenceWire backward_wire_;
+    bool sequences_;
+    bool mean_;
+    bool by_sample_;
+    bool wide_tree_;
+    bool two_stage_;
+    bool sums_at_relays_;
+    std::vector<ReferencePolicy> tiers_;
     std::int64_t step_ = 0;
     std::vector<ReferenceTable> tables_;
     std::vector<Module> modules_;  // (tower)

@@ -15,7 +15,7 @@ namespace {
 
 using sw::Strategy;
 
-constexpr double row_bytes = 1024;
+constexpr double bytes_of_row = 1024;
 
 /// Tables 2 and 3, formula by formula, with parameters that no two of are alike.
 TEST(scaling, costs_are_those_of_the_tables) {
@@ -70,9 +70,9 @@ TEST(scaling, a_replicated_row_costs_what_the_paper_says) {
         const auto more = [&](Strategy strategy) {
             const sw::StrategyCost cost = sw::cost_of(strategy, s, 1, 256, p);
             const sw::StrategyCost row = sw::cost_of(Strategy::row, s, 1, 256, p);
-            EXPECT_NEAR((cost.static_bytes - row.static_bytes) / row_bytes,
+            EXPECT_NEAR((cost.static_bytes - row.static_bytes) / bytes_of_row,
                         strategy == Strategy::dp ? 5.96875 : 0.71875, 1e-12);
-            return (cost.dynamic_bytes - row.dynamic_bytes) / row_bytes;
+            return (cost.dynamic_bytes - row.dynamic_bytes) / bytes_of_row;
         };
         EXPECT_NEAR(more(Strategy::dp), -4096 * p, 1e-12 * 4096 * p);
         EXPECT_EQ(more(Strategy::flex), 0);

@@ -26,7 +26,7 @@ using shardwise::Placement;
 using shardwise::TableConfig;
 using shardwise::Topology;
 
-constexpr Topology topology{.hosts = 2, .ranks_per_host = 2};
+constexpr Topology two_by_two{.hosts = 2, .ranks_per_host = 2};
 
 std::vector<TableConfig> tables() {
     return {{.name = "a", .rows = 10, .dim = 3, .features = {}, .sharding = ""},
@@ -37,11 +37,11 @@ std::vector<TableConfig> tables() {
 /// Every (feature, shard) pair has one number and one owner (or all of them).
 template <class S>
 void check_blocks(const std::vector<int>& chosen) {
-    const Placement placement = shardwise::place_tables<S>(topology, tables(), chosen);
+    const Placement placement = shardwise::place_tables<S>(two_by_two, tables(), chosen);
     EXPECT_EQ(placement.tables.size(), chosen.size());
     std::set<int> numbers;
     std::multiset<std::pair<int, int>> seen;
-    for (int rank = 0; rank < topology.ranks(); ++rank) {
+    for (int rank = 0; rank < two_by_two.ranks(); ++rank) {
         int before = -1;
         for (const auto& block : placement.owned_by(rank)) {
             const int number = placement.block_index(block.feature, block.shard);
@@ -67,7 +67,7 @@ void check_blocks(const std::vector<int>& chosen) {
         }
         const auto shards = static_cast<std::int64_t>(table.shards.size());
         EXPECT_EQ(rows, table.rows * (S::splits == shardwise::Splits::columns ? shards : 1));
-        EXPECT_EQ(columns, table.dim * (S::splits == shardwise::Splits::rows ? topology.ranks() : 1));
+        EXPECT_EQ(columns, table.dim * (S::splits == shardwise::Splits::rows ? two_by_two.ranks() : 1));
     }
 }
 
@@ -89,7 +89,7 @@ struct ByList {
 template <int Wrong>
 std::string error_of_list() {
     try {
-        static_cast<void>(shardwise::place_tables<ByList<Wrong>>(topology, tables(), {0, 1, 2}));
+        static_cast<void>(shardwise::place_tables<ByList<Wrong>>(two_by_two, tables(), {0, 1, 2}));
     } catch (const BadInput& error) {
         return error.what();
     }
@@ -140,7 +140,7 @@ TEST(PlaceTables, NumbersEveryBlockOnce) {
 }
 
 TEST(PlaceTables, FeaturesKeepTheirNumbersInTheLayer) {
-    const Placement placement = shardwise::place_tables<shardwise::Table>(topology, tables(), {1, 2});
+    const Placement placement = shardwise::place_tables<shardwise::Table>(two_by_two, tables(), {1, 2});
     ASSERT_EQ(placement.features.size(), 3U);
     EXPECT_EQ(placement.features[0].name, "x");
     EXPECT_EQ(placement.features[0].feature, 1);
@@ -151,7 +151,7 @@ TEST(PlaceTables, FeaturesKeepTheirNumbersInTheLayer) {
     EXPECT_EQ(placement.tables[1].table, 2);
 }
 
-std::string complaint(const TableConfig& table, const Topology& on = topology) {
+std::string complaint(const TableConfig& table, const Topology& on = two_by_two) {
     try {
         static_cast<void>(shardwise::place_tables<shardwise::Row>(on, {table}, {0}));
     } catch (const BadInput& error) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace sw = shardwise;
 
-std::vector<sw::TableConfig> tables() {
+std::vector<sw::TableConfig> four_tables() {
     return {{.name = "a", .rows = 10, .dim = 4},
             {.name = "b", .rows = 7, .dim = 8, .features = {"b1", "b2"}},
             {.name = "c", .rows = 3, .dim = 2},
@@ -28,7 +28,7 @@ std::vector<sw::TableConfig> tables() {
 
 std::string error_of(const sw::Towers& towers) {
     try {
-        static_cast<void>(sw::tower_of_tables(tables(), towers));
+        static_cast<void>(sw::tower_of_tables(four_tables(), towers));
     } catch (const sw::BadInput& error) {
         return error.what();
     }
@@ -36,8 +36,8 @@ std::string error_of(const sw::Towers& towers) {
 }
 
 TEST(Towers, NumbersTheTowersOfTables) {
-    EXPECT_EQ(sw::tower_of_tables(tables(), {{"c", "a"}, {}, {"b2", "d", "b1"}}), (std::vector<int>{0, 2, 0, 2}));
-    EXPECT_EQ(sw::deal_tables(tables(), 3), (sw::Towers{{"a", "d"}, {"b1", "b2"}, {"c"}}));
+    EXPECT_EQ(sw::tower_of_tables(four_tables(), {{"c", "a"}, {}, {"b2", "d", "b1"}}), (std::vector<int>{0, 2, 0, 2}));
+    EXPECT_EQ(sw::deal_tables(four_tables(), 3), (sw::Towers{{"a", "d"}, {"b1", "b2"}, {"c"}}));
 }
 
 TEST(Towers, AreDealtForEachPolicyByItself) {
@@ -87,14 +87,14 @@ void stays_in_its_tower(int hosts_per_tower, int towers, int ranks_per_host) {
     std::vector<int> tower_of;
     for (int t = 0; t < 4; ++t)
         tower_of.push_back((t * 5 + 3) / 2 % towers);
-    const sw::Placement placement = sw::place_tables<S>(topology, tables(), {0, 1, 2, 3}, tower_of);
+    const sw::Placement placement = sw::place_tables<S>(topology, four_tables(), {0, 1, 2, 3}, tower_of);
     const int ranks = hosts_per_tower * ranks_per_host;
     for (int tower = 0; tower < towers; ++tower) {
         std::vector<int> inside;
         for (int t = 0; t < 4; ++t)
             if (tower_of[static_cast<std::size_t>(t)] == tower) inside.push_back(t);
         const sw::Placement alone =
-            sw::place_tables<S>({.hosts = hosts_per_tower, .ranks_per_host = ranks_per_host}, tables(), inside);
+            sw::place_tables<S>({.hosts = hosts_per_tower, .ranks_per_host = ranks_per_host}, four_tables(), inside);
         for (std::size_t i = 0; i < inside.size(); ++i) {
             const sw::TablePlacement& table = placement.tables[static_cast<std::size_t>(inside[i])];
             for (std::int64_t row = 0; row < table.rows; ++row)

@@ -26,13 +26,13 @@ namespace {
 namespace sw = shardwise;
 
 template <class M>
-using Layer =
+using ModuleLayer =
     sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Optimizer<sw::Sgd>, sw::Collective<sw::Hierarchical>, sw::Tower<M>>;
 
-const std::vector<sw::TableConfig> tables{{.name = "a", .rows = 11, .dim = 4},
-                                          {.name = "b", .rows = 5, .dim = 6},
-                                          {.name = "c", .rows = 7, .dim = 3},
-                                          {.name = "d", .rows = 9, .dim = 4}};
+const std::vector<sw::TableConfig> module_tables{{.name = "a", .rows = 11, .dim = 4},
+                                                 {.name = "b", .rows = 5, .dim = 6},
+                                                 {.name = "c", .rows = 7, .dim = 3},
+                                                 {.name = "d", .rows = 9, .dim = 4}};
 
 /// A layer of AnyModule, trained as a LayerBase by DataParallel, and one of M, trained by hand.
 template <class M>
@@ -43,8 +43,8 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
         sw::CountingCommunicator comm{below};
         sw::MemoryAccount memory;
         const sw::LayerOptions options{.learning_rate = {.base = 0.1F}, .seed = 3, .towers = towers};
-        Layer<sw::AnyModule> any_layer{comm, tables, options, {}, {config}};
-        Layer<M> layer{comm, tables, options, {}, config};
+        ModuleLayer<sw::AnyModule> any_layer{comm, module_tables, options, {}, {config}};
+        ModuleLayer<M> layer{comm, module_tables, options, {}, config};
         sw::LayerBase& any = any_layer;
 
         sw::ParameterSet& parameters = sw::module_of<sw::AnyModule>(any).parameters();
@@ -59,7 +59,7 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
         for (int step = 0; step < 3; ++step) {
             const std::int64_t samples = 1 + (comm.rank() + step) % 3;
             std::vector<std::int64_t> ids;
-            for (const sw::TableConfig& table : tables)
+            for (const sw::TableConfig& table : module_tables)
                 for (std::int64_t i = 0; i < samples; ++i)
                     ids.push_back((i * 3 + comm.rank() + step) % table.rows);
             const sw::JaggedView<std::int64_t> batch{.samples = samples,
@@ -119,7 +119,7 @@ TEST(layer_modules, learn_as_those_of_a_layer_of_known_type) {
 TEST(layer_modules, of_a_layer_without_any_are_an_error) {
     sw::ThreadWorld world{sw::Topology{2, 1}};
     world.run([](sw::ThreadCommunicator& comm) {
-        sw::EmbeddingLayer<> plain{comm, tables};
+        sw::EmbeddingLayer<> plain{comm, module_tables};
         const auto message = [](auto use) {
             try {
                 use();

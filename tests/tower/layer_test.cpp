@@ -27,14 +27,14 @@ namespace {
 namespace sw = shardwise;
 
 template <class S, class M>
-using Layer =
+using TowerLayer =
     sw::EmbeddingLayer<sw::Sharding<S>, sw::Optimizer<sw::Sgd>, sw::Collective<sw::Hierarchical>, sw::Tower<M>>;
 
-const std::vector<sw::TableConfig> tables{{.name = "a", .rows = 11, .dim = 4, .features = {"a", "b"}},
-                                          {.name = "c", .rows = 5, .dim = 8},
-                                          {.name = "d", .rows = 30, .dim = 4},
-                                          {.name = "e", .rows = 7, .dim = 6},
-                                          {.name = "f", .rows = 3, .dim = 4}};
+const std::vector<sw::TableConfig> layer_tables{{.name = "a", .rows = 11, .dim = 4, .features = {"a", "b"}},
+                                                {.name = "c", .rows = 5, .dim = 8},
+                                                {.name = "d", .rows = 30, .dim = 4},
+                                                {.name = "e", .rows = 7, .dim = 6},
+                                                {.name = "f", .rows = 3, .dim = 4}};
 
 struct Bags {
     std::int64_t samples = 0;
@@ -72,8 +72,8 @@ template <class S, class M>
 void compare(sw::ThreadCommunicator& comm, const sw::Towers& towers, const typename M::Config& config) {
     const sw::LayerOptions options{
         .learning_rate = {.base = 0.1F}, .seed = 9, .towers = towers, .memory = nullptr, .tracer = nullptr};
-    Layer<S, M> layer{comm, tables, options, {}, config};
-    Layer<S, sw::PassThrough> plain{comm, tables, options};
+    TowerLayer<S, M> layer{comm, layer_tables, options, {}, config};
+    TowerLayer<S, sw::PassThrough> plain{comm, layer_tables, options};
     ASSERT_EQ(plain.width(), 30);
 
     // every module, here, and where its features lie in the plain layer's result
@@ -84,7 +84,7 @@ void compare(sw::ThreadCommunicator& comm, const sw::Towers& towers, const typen
         modules.push_back(std::make_unique<M>(config, shape, 9, memory));
         columns.emplace_back();
         int column = 0;
-        for (const sw::TableConfig& table : tables)
+        for (const sw::TableConfig& table : layer_tables)
             for (const std::string& feature : sw::features_of(table)) {
                 const auto& names = towers[static_cast<std::size_t>(shape.tower)];
                 const bool here = std::find(names.begin(), names.end(), feature) != names.end();
@@ -220,18 +220,18 @@ TEST(layer, between_hosts_vectors_shrink_by_the_compression_and_ids_stay) {
     }
     sw::ThreadWorld world{sw::Topology{4, 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        const Layer<sw::Table, sw::PassThrough> plain{comm, even};
+        const TowerLayer<sw::Table, sw::PassThrough> plain{comm, even};
         const auto [vectors, of_ids] = off_host(plain, batches);
         for (const int dimension : {8, 4, 2, 16}) {
-            const Layer<sw::Table, sw::Dot> layer{
+            const TowerLayer<sw::Table, sw::Dot> layer{
                 comm, even, {}, {}, {.per_feature = 1, .per_tower = 0, .dimension = dimension}};
             const auto [shrunk, same] = off_host(layer, batches);
             EXPECT_EQ(shrunk * 16, vectors * dimension);
             EXPECT_EQ(same, of_ids);
             EXPECT_DOUBLE_EQ(sw::compression(layer.towers()), 16.0 / dimension);
         }
-        const Layer<sw::Row, sw::PassThrough> rows{comm, even};
-        const Layer<sw::Row, sw::Cross> crossed{
+        const TowerLayer<sw::Row, sw::PassThrough> rows{comm, even};
+        const TowerLayer<sw::Row, sw::Cross> crossed{
             comm, even, {}, {}, {.layers = 1, .rank = 0, .per_tower = 1, .dimension = 8}};
         EXPECT_EQ(off_host(crossed, batches).first * 4, off_host(rows, batches).first);
         EXPECT_EQ(off_host(crossed, batches).second, off_host(rows, batches).second);
@@ -243,7 +243,7 @@ TEST(layer, refuses_numbers_and_towers_that_do_not_fit_on_every_rank) {
     world.run([&](sw::ThreadCommunicator& comm) {
         const auto message = [&](const sw::Towers& towers, const sw::Dot::Config& config) {
             try {
-                const Layer<sw::Row, sw::Dot> layer{comm, tables, {.towers = towers}, {}, config};
+                const TowerLayer<sw::Row, sw::Dot> layer{comm, layer_tables, {.towers = towers}, {}, config};
             } catch (const sw::BadInput& error) {
                 return std::string{error.what()};
             }
@@ -263,8 +263,8 @@ TEST(layer, with_another_module_config_on_a_rank_is_a_mismatch) {
     try {
         world.run([&](sw::ThreadCommunicator& comm) {  // results of one shape, sums of another precision
             const auto precision = comm.rank() == 0 ? sw::DensePrecision::single : sw::DensePrecision::wide;
-            Layer<sw::Row, sw::Dot> layer{
-                comm, tables, {}, {}, {.per_feature = 1, .per_tower = 0, .dimension = 4, .precision = precision}};
+            TowerLayer<sw::Row, sw::Dot> layer{
+                comm, layer_tables, {}, {}, {.per_feature = 1, .per_tower = 0, .dimension = 4, .precision = precision}};
             const Bags bags{comm.rank(), 1};
             static_cast<void>(layer.forward(bags.view()));
         });
@@ -280,8 +280,8 @@ template <class M>
 void check_two_flights(const typename M::Config& config) {
     sw::ThreadWorld world{sw::Topology{2, 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        Layer<sw::Row, M> both{comm, tables, {}, {}, config};
-        Layer<sw::Row, M> one{comm, tables, {}, {}, config};
+        TowerLayer<sw::Row, M> both{comm, layer_tables, {}, {}, config};
+        TowerLayer<sw::Row, M> one{comm, layer_tables, {}, {}, config};
         const Bags first{comm.rank(), 1};
         const Bags second{comm.rank(), 2};
         const auto learn = [](sw::LayerBase& layer, sw::LayerFlight flight, std::int64_t samples) {

@@ -19,15 +19,15 @@
 namespace {
 namespace sw = shardwise;
 
-constexpr int features = 26;
-constexpr int elements = 128;
+constexpr int criteo_features = 26;
+constexpr int criteo_elements = 128;
 
 std::vector<sw::TowerShape> towers(int count) {
     std::vector<sw::TowerShape> all;
     for (int t = 0; t < count; ++t)
-        all.push_back(
-            {.tower = t,
-             .dims = std::vector<int>(static_cast<std::size_t>((features - t + count - 1) / count), elements)});
+        all.push_back({.tower = t,
+                       .dims = std::vector<int>(static_cast<std::size_t>((criteo_features - t + count - 1) / count),
+                                                criteo_elements)});
     return all;
 }
 
@@ -50,14 +50,14 @@ const std::vector<std::int64_t> small_top{1024, 512, 256, 1};
 sw::DlrmConfig dlrm(std::int64_t dimension, const std::vector<std::int64_t>& top) {
     return {.dense_features = 13,
             .dimension = dimension,
-            .features = features,
+            .features = criteo_features,
             .bottom = {512, 256, dimension},
             .top = top};
 }
 sw::DcnConfig dcn() {
     return {.dense_features = 13,
             .dimension = 128,
-            .features = features,
+            .features = criteo_features,
             .bottom = {512, 256, 128},
             .top = wide_top,
             .interaction = {.layers = 3, .rank = 512}};
@@ -95,10 +95,10 @@ double billions(typename Model::Config model, const typename Module::Config& mod
     constexpr std::int64_t rows[] = {45833188, 36746,    17245,    7413,     20243,  3,     7114, 1441, 62,
                                      29275261, 1572176,  345138,   10,       2209,   11267, 128,  4,    974,
                                      14,       48937457, 11316796, 40094537, 452104, 12606, 104,  35};
-    static_assert(std::size(rows) == features);
+    static_assert(std::size(rows) == criteo_features);
     std::int64_t parameters = 0;
     for (const std::int64_t of_table : rows)
-        parameters += of_table * elements;
+        parameters += of_table * criteo_elements;
     std::int64_t columns = 0;
     for (const sw::TowerShape& shape : towers(count)) {
         parameters += Module::parameter_count(module, shape);
@@ -127,7 +127,7 @@ TEST(parameters, are_the_published_ones) {
                         dcn(), {.layers = 1, .rank = 512, .per_tower = 1, .dimension = 128}, count)),
                     22.79, 2 * rounding)
             << count;
-    const std::int64_t tables = 177944275LL * elements;
+    const std::int64_t tables = 177944275LL * criteo_elements;
     EXPECT_NEAR(1e-9 * static_cast<double>(tables + sw::DlrmDense::parameter_count(dlrm(128, wide_top))), 22.78,
                 rounding);
     EXPECT_NEAR(1e-9 * static_cast<double>(tables + sw::DcnDense::parameter_count(dcn())), 22.79, rounding);
