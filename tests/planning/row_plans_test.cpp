@@ -15,12 +15,12 @@ namespace {
 
 namespace sw = shardwise;
 
-const sw::TableAccess table{
+const sw::TableAccess items{
     .name = "item", .rows = 8, .lookups = 30, .error = 0, .seen = {{1, 4, 4}, {2, 9, 7}, {5, 4, 3}, {6, 13, 8}}};
 
 TEST(RowPlans, TheHottestRowsComeFirst) {
     const std::vector<std::int64_t> tiers{1, 2, 0};
-    const sw::TableRowPlan plan = sw::plan_by_frequency(table, tiers);
+    const sw::TableRowPlan plan = sw::plan_by_frequency(items, tiers);
     EXPECT_EQ(plan.table, "item");
     EXPECT_EQ(plan.rows, 8);
     EXPECT_EQ(plan.tiers, (std::vector<std::int64_t>{1, 2, 5}));
@@ -36,7 +36,7 @@ TEST(RowPlans, TheHottestRowsComeFirst) {
 }
 
 TEST(RowPlans, ADistributionHasTheRowsThatWereSeenAndTheOthers) {
-    const sw::RowDistribution rows = sw::distribution_of(table, 10);
+    const sw::RowDistribution rows = sw::distribution_of(items, 10);
     EXPECT_EQ((std::vector<sw::RowRun>{rows.runs().begin(), rows.runs().end()}),
               (std::vector<sw::RowRun>{{1.3, 1}, {0.9, 1}, {0.4, 2}, {0.0, 4}}));
     EXPECT_EQ(rows.rows(), 8);
@@ -45,7 +45,7 @@ TEST(RowPlans, ADistributionHasTheRowsThatWereSeenAndTheOthers) {
 }
 
 TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
-    sw::TableAccess bounded = table;
+    sw::TableAccess bounded = items;
     bounded.error = 2;
     const std::vector<std::int64_t> tiers{2, 0};
     EXPECT_TRUE(sw::plan_by_frequency(bounded, tiers).unseen.empty());
@@ -55,7 +55,7 @@ TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
 
 TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {
     sw::TableAccess other{.name = "user", .rows = 3, .lookups = 10, .error = 0, .seen = {{0, 1, 1}, {2, 9, 9}}};
-    sw::RowPlan plan = sw::plan_by_frequency({.samples = 10, .tables = {table, other}}, {"dp", "row"},
+    sw::RowPlan plan = sw::plan_by_frequency({.samples = 10, .tables = {items, other}}, {"dp", "row"},
                                              std::vector<std::vector<std::int64_t>>{{1, 0}, {1, 0}});
     EXPECT_EQ(sw::expected_coverage(plan), (std::vector<double>{22.0 / 40, 18.0 / 40}));
     plan.tables[0].lookups.clear();
@@ -65,7 +65,7 @@ TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {
 
 TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
     // A row saves memory in DP where it is looked up more than (6 - 1/4) / 8 times a sample: rows 6 and 2.
-    const sw::AccessProfile profile{.samples = 10, .tables = {table, {.name = "none", .rows = 5}, table}};
+    const sw::AccessProfile profile{.samples = 10, .tables = {table, {.name = "none", .rows = 5}, items}};
     const sw::Scaling scaling{.topology = {2, 2}, .batch = 8};
     const std::vector<int> dims{16, 4, 16};
     const auto plan = [&](const sw::FlexShardOptions& options) {
@@ -97,7 +97,7 @@ TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
 
 std::string error_of(const std::vector<std::int64_t>& tiers) {
     try {
-        static_cast<void>(sw::plan_by_frequency(table, tiers));
+        static_cast<void>(sw::plan_by_frequency(items, tiers));
     } catch (const sw::BadInput& error) {
         return error.what();
     }
@@ -110,7 +110,7 @@ TEST(RowPlans, SayWhatIsWrong) {
               "profile more samples");
     EXPECT_EQ(error_of({3}), "table 'item': a row plan has at least two tiers");
     EXPECT_EQ(error_of({-1, 0}), "table 'item': a tier has a number of rows, 0 or more");
-    const sw::AccessProfile profile{.samples = 10, .tables = {table}};
+    const sw::AccessProfile profile{.samples = 10, .tables = {items}};
     const std::vector<std::vector<std::int64_t>> two{{1, 7}, {1, 7}};
     EXPECT_THROW(static_cast<void>(sw::plan_by_frequency(profile, {"dp", "row"}, two)), sw::BadInput);
     const std::vector<std::vector<std::int64_t>> three_tiers{{1, 1, 6}};
