@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -268,6 +269,7 @@ RowsReport Trainer::rows_of_run(const std::vector<RankPart>& ranks) const {
         report.payload += rank.layer_payload;
         for (std::size_t tier = 0; tier < report.tiers.size(); ++tier) {
             report.tiers[tier].lookups += rank.lookups[tier];
+            report.tiers[tier].looked_up.push_back(rank.looked_up_by_tier[tier]);
             report.tiers[tier].payload += rank.payload[tier];
             report.tiers[tier].predicted_payload += rank.predicted_payload[tier];
         }
@@ -294,17 +296,14 @@ void Trainer::report() {
     const sw::RowCounts& counts = model_.embedding().row_counts();
     std::copy(counts.lookups.begin(), counts.lookups.end(), mine.lookups.begin());
     mine.unseen = counts.unseen;
-    for (const std::int64_t rows : model_.embedding().looked_up_rows())
-        mine.looked_up += rows;
+    const std::vector<std::int64_t> looked_up = model_.embedding().looked_up_rows();
+    mine.looked_up = std::accumulate(looked_up.begin(), looked_up.end(), std::int64_t{0});
     mine.layer_payload = meter_.payload().counted;
     if (o_.row_plan != nullptr) {
-        std::vector<RowTier> tiers(o_.row_plan->tiers.size());
-        add_by_part(meter_.payload().moved, tiers, &RowTier::payload);
-        add_by_part(meter_.payload().predicted, tiers, &RowTier::predicted_payload);
-        for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
-            mine.payload[tier] = tiers[tier].payload;
-            mine.predicted_payload[tier] = tiers[tier].predicted_payload;
-        }
+        const std::size_t tiers = o_.row_plan->tiers.size();
+        add_by_part(looked_up, tiers, mine.looked_up_by_tier);
+        add_by_part(meter_.payload().moved, tiers, mine.payload);
+        add_by_part(meter_.payload().predicted, tiers, mine.predicted_payload);
     }
 
     const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});

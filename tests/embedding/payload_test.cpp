@@ -87,7 +87,8 @@ std::int64_t sum(const std::vector<std::int64_t>& numbers) {
 class Payload : public testing::TestWithParam<Case> {};
 
 TEST_P(Payload, OfEachPlanMovesAsPredictedAndAddsUpToWhatTheCommunicatorCounts) {
-    const auto& [name, names, topology] = GetParam();
+    const sw::LayerNames& names = GetParam().names;
+    const sw::Topology& topology = GetParam().topology;
     const std::vector<sw::TableConfig> tables = tables_of(names);
     const sw::RowPlan plan = names.tiered ? plan_of(names, tables) : sw::RowPlan{};
     sw::ThreadWorld world{topology};

@@ -5,8 +5,12 @@ import gzip
 import json
 import math
 import os
+import pty
 import random
+import re
 import struct
+import subprocess
+import sys
 
 from programs import main, run, write_row_plan
 
@@ -324,6 +328,8 @@ def check_tiers(r):
     rows = [tier for tier in r["rows"].values() if isinstance(tier, dict)]
     for tier in rows:
         assert tier["payload"] == tier["predicted_payload"], rows
+    for rank, looked_up in enumerate(r["looked_up_rows"]["by_rank"]):
+        assert sum(tier["looked_up_rows"]["by_rank"][rank] for tier in rows) == looked_up
     assert sum(tier["payload"] for tier in rows) == r["bytes"]["embedding_payload"] > 0, rows
 
 
@@ -362,6 +368,23 @@ def profiled():
     out = run(*common, "--sharding", "tiered", "--explain", says=["rows placed by a profile of the training data: dp ", "row map: "])
     assert "first batch" in out and "step 1" not in out, out
     run(*common, "--sharding", "tiered", "--profile", "profile", says=["rows placed by profile: dp ", "% in the plan's profile"])
+
+
+def profile_progress():
+    """The pass that profiles shows on a terminal how fast it goes and how long it will take, and then goes on."""
+    ours, theirs = pty.openpty()
+    command = [sys.argv[1], "--samples", "400000", "--steps", "2", "--test-samples", "0", "--rows", "100", "--sharding", "tiered"]
+    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, text=True) as done:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+        assert "rows placed by a profile of the training data: dp " in done.stdout.read()
+    assert done.returncode == 0
+    assert re.search(rb"profiling the training data: \d+ samples of about 400000 \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
 
 
 def profiled_wrong():
@@ -734,6 +757,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
