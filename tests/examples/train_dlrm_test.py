@@ -370,6 +370,27 @@ def profiled():
     run(*common, "--sharding", "tiered", "--profile", "profile", says=["rows placed by profile: dp ", "% in the plan's profile"])
 
 
+def explained():
+    """What --explain says of the first batch is what a run of that batch reports."""
+    write_row_plan("three.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [2, 30, 168], [], [199, 100]) for i in range(26)])
+    for policies in (["row"], ["col"], ["table"], ["mixed"], ["flex"], ["col", "--collective", "hierarchical"],
+                     ["tiered", "--plan", "three.plan"], ["tiered", "--plan", "three.plan", "--collective", "two_stage"]):
+        out = run("--explain", "--steps", 1, "--test-samples", 0, "--rows", 200, "--batch", 20, "--bag", 3, "--dim", 8, "--json", "report.json",
+                  "--sharding", *policies)
+        with open("report.json", encoding="utf-8") as file:
+            r = json.load(file)
+        line = re.search(r"looked-up rows of a rank: ([\d.]+)", out)
+        assert line and math.isclose(float(line[1]), r["looked_up_rows"]["max_over_mean"], abs_tol=6e-4), (policies, out, r["looked_up_rows"])
+        if policies[0] != "tiered": continue
+        check_tiers(r)
+        for tier in ("dp", "flex", "row"):
+            of = r["rows"][tier]
+            assert re.search(rf"^  {tier} +{of['rows']} +not known +{of['coverage']:.2f}% +{of['payload']}$", out, re.MULTILINE), (tier, of, out)
+            assert f"{tier} {of['looked_up_rows']['max_over_mean']:.3f}" in out, (tier, of, out)
+        assert f"never saw: {r['rows']['unseen_lookups']}; row map: {r['row_map_bytes']} bytes" in out, out
+        assert r["rows"]["unseen_lookups"] > 0 and r["row_map_bytes"] > 0
+
+
 def profile_progress():
     """The pass that profiles shows on a terminal how fast it goes and how long it will take, and then goes on."""
     ours, theirs = pty.openpty()
@@ -757,6 +778,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
