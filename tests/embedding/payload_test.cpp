@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -32,8 +33,8 @@ struct Case {
     sw::Topology topology;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
-    *out << c.name;
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+    return out << of.name;
 }
 
 sw::LayerNames tiers(std::vector<std::string> shardings, const char* pooling, const char* collective = "flat") {
