@@ -22,6 +22,12 @@ json number(double value) {
     return std::isfinite(value) ? json(value) : json();
 }
 
+void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& numbers, int sign) {
+    to.resize(std::max(to.size(), numbers.size()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        to[i] += sign * numbers[i];
+}
+
 /// How evenly ranks look up rows: "1.004 (dp 1.000, row 1.012)".
 std::string balance_text(const RowsReport& report) {
     std::string tiers;
@@ -65,6 +71,25 @@ void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const 
 }
 
 }  // namespace
+
+LookUps& LookUps::operator+=(const LookUps& more) {
+    add(by_tier, more.by_tier, 1);
+    unseen += more.unseen;
+    add(looked_up, more.looked_up, 1);
+    return *this;
+}
+
+LookUps& LookUps::operator-=(const LookUps& less) {
+    add(by_tier, less.by_tier, -1);
+    unseen -= less.unseen;
+    add(looked_up, less.looked_up, -1);
+    return *this;
+}
+
+LookUps look_ups_of(const sw::LayerBase& layer) {
+    const sw::RowCounts& counts = layer.row_counts();
+    return {.by_tier = counts.lookups, .unseen = counts.unseen, .looked_up = layer.looked_up_rows()};
+}
 
 double RowsReport::coverage(const RowTier& tier) const {
     std::int64_t all = 0;

@@ -48,6 +48,18 @@ struct RowsReport {
     [[nodiscard]] bool as_predicted() const;
 };
 
+/// What a layer has looked up on one rank.
+struct LookUps {
+    std::vector<std::int64_t> by_tier;    ///< ids of this rank's batches
+    std::int64_t unseen = 0;              ///< of these, of rows that no profile saw
+    std::vector<std::int64_t> looked_up;  ///< (part of the layer): rows of this rank's tables, for all ranks
+
+    LookUps& operator+=(const LookUps& more);
+    LookUps& operator-=(const LookUps& less);
+};
+/// So far.
+[[nodiscard]] LookUps look_ups_of(const sw::LayerBase& layer);
+
 /// The most rows that a rank looked up, over the mean of all ranks.
 [[nodiscard]] double max_over_mean(const std::vector<std::int64_t>& looked_up);
 

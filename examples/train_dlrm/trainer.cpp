@@ -97,6 +97,7 @@ class Trainer {
     double seconds_ = 0;         // of steps
     double other_exchange_ = 0;  // of exchanges outside of steps
     double other_exposed_ = 0;
+    LookUps tested_;  // of tests, which no profile of the training data is about
 };
 
 void Trainer::explain() {
@@ -240,10 +241,13 @@ Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
     const double before = model_.exchange_seconds();
     const double exposed_before = model_.exposed_seconds();
+    const LookUps before_test = look_ups_of(model_.embedding());
     const Quality quality_of_test =
         evaluate(model_, *test_batches_, counted_, o_.prefetch, o_.sequences ? Ranks::candidates : Ranks::samples);
     other_exchange_ += model_.exchange_seconds() - before;
     other_exposed_ += model_.exposed_seconds() - exposed_before;
+    tested_ += look_ups_of(model_.embedding());
+    tested_ -= before_test;
     return quality_of_test;
 }
 
@@ -293,15 +297,15 @@ void Trainer::report() {
     mine.memory = meter_.measured_memory();
     mine.dense_static_bytes = model_.dense_memory().static_bytes();
     mine.dense_dynamic_bytes = model_.dense_memory().dynamic_bytes();
-    const sw::RowCounts& counts = model_.embedding().row_counts();
-    std::copy(counts.lookups.begin(), counts.lookups.end(), mine.lookups.begin());
-    mine.unseen = counts.unseen;
-    const std::vector<std::int64_t> looked_up = model_.embedding().looked_up_rows();
-    mine.looked_up = std::accumulate(looked_up.begin(), looked_up.end(), std::int64_t{0});
+    LookUps trained = look_ups_of(model_.embedding());
+    trained -= tested_;
+    std::copy(trained.by_tier.begin(), trained.by_tier.end(), mine.lookups.begin());
+    mine.unseen = trained.unseen;
+    mine.looked_up = std::accumulate(trained.looked_up.begin(), trained.looked_up.end(), std::int64_t{0});
     mine.layer_payload = meter_.payload().counted;
     if (o_.row_plan != nullptr) {
         const std::size_t tiers = o_.row_plan->tiers.size();
-        add_by_part(looked_up, tiers, mine.looked_up_by_tier);
+        add_by_part(trained.looked_up, tiers, mine.looked_up_by_tier);
         add_by_part(meter_.payload().moved, tiers, mine.payload);
         add_by_part(meter_.payload().predicted, tiers, mine.predicted_payload);
     }
