@@ -30,11 +30,12 @@ struct RowTier {
     std::int64_t lookups = 0;                       ///< of all ranks
     std::optional<double> expected = std::nullopt;  ///< share of the look-ups in the plan's profile, in percent
     std::int64_t payload = 0;                       ///< bytes that all ranks packed for it, in the measured steps
-    std::vector<std::int64_t> looked_up =
-        {};                              ///< (rank): rows, or parts of rows, that its tables looked up for all ranks
-    std::int64_t predicted_payload = 0;  ///< the same, predicted
+    std::int64_t predicted_payload = 0;             ///< the same, predicted
+    /// (rank): rows that its tables looked up for all ranks
+    std::vector<std::int64_t> looked_up = {};
 };
 
+/// What there is to say of rows, for all ranks.
 struct RowsReport {
     std::vector<RowTier> tiers;           ///< none: rows have no tiers
     std::int64_t unseen = 0;              ///< look-ups of rows that no profile saw
