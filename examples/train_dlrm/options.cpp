@@ -19,11 +19,10 @@
 #include <unistd.h>
 
 #include "sequence_options.hpp"
-#include "shardwise/checkpoint/profile_file.hpp"
-#include "shardwise/checkpoint/row_plan_file.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 #include "shardwise/tower/tower_file.hpp"
+#include "tier_options.hpp"
 
 namespace train_dlrm {
 
@@ -129,111 +128,6 @@ void add_tower_options(CLI::App& app, Options& o, std::string& towers) {
                    "Columns of the vectors of --tower dot and cross (D). Unless given: half of --dim")
         ->default_str("")
         ->group(policies);
-}
-
-/// What the command line says of rows by tier.
-struct TierFlags {
-    std::string tiers = "dp,flex,row";
-    std::string cut = "row";
-    double budget = 0;
-};
-
-void add_tier_options(CLI::App& app, Options& o, TierFlags& flags) {
-    const char* group = "Rows by tier (--sharding tiered)";
-    app.add_option("--plan", o.plan,
-                   "File that says which rows are in which tier, as plan_rows --out writes it. Unless given, the "
-                   "trainer plans by itself, as plan_rows --goal neutral does")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_option("--profile", o.profile,
-                   "Access profile to plan from, as profile_rows --out writes it. Unless given, and without --plan: "
-                   "the training data is read once more, before training, and profiled")
-        ->type_name("FILE")
-        ->group(group);
-    app.add_option("--tiers", flags.tiers, "Of the trainer's own plan: dp,flex,row, dp,row or flex,row")->group(group);
-    app.add_option("--cut", flags.cut,
-                   "Of the trainer's own plan, with dp and flex: rows go no further in dp when they take more memory "
-                   "there than in row, or than in flex")
-        ->group(group);
-    app.add_option("--budget", flags.budget,
-                   "Of the trainer's own plan: bytes that a rank may take above what it takes with all rows in row; "
-                   "negative: below. Unless given: 0")
-        ->type_name("BYTES")
-        ->default_str("")
-        ->group(group);
-}
-
-/// How the trainer is to plan. \param given  whether a flag was
-template <class Given>
-sw::FlexShardOptions parse_placing(const TierFlags& flags, const Given& given) {
-    sw::FlexShardOptions placing;
-    placing.dp = flags.tiers == "dp,flex,row" || flags.tiers == "dp,row";
-    placing.flex = flags.tiers == "dp,flex,row" || flags.tiers == "flex,row";
-    if (!placing.dp && !placing.flex)
-        throw sw::BadInput{fmt::format("--tiers '{}': give dp,flex,row or dp,row or flex,row", flags.tiers)};
-    if (flags.cut != "row" && flags.cut != "flex")
-        throw sw::BadInput{fmt::format("--cut '{}': give row or flex", flags.cut)};
-    placing.cut = flags.cut == "row" ? sw::FlexShardCut::row : sw::FlexShardCut::flex;
-    if (given("--cut") && !(placing.dp && placing.flex))
-        throw sw::BadInput{
-            fmt::format("--cut has no effect with --tiers {}: it says where dp ends and flex begins", flags.tiers)};
-    if (given("--budget")) placing.budget = flags.budget;
-    if (!(std::abs(flags.budget) <= 1e18))
-        throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", flags.budget)};
-    if (!placing.dp && !(flags.budget > 0))
-        throw sw::BadInput{
-            fmt::format("--tiers flex,row with a budget of {} bytes: a row takes more memory in flex than in row, and "
-                        "all would stay there; give --budget BYTES above 0",
-                        flags.budget)};
-    return placing;
-}
-
-/// Rows by tier: a plan, or what to make one from.
-template <class Given>
-void read_tiers(Options& o, const TierFlags& flags, const Given& given) {
-    if (!o.plan.empty() && o.policies.sharding != "tiered")
-        throw sw::BadInput{
-            fmt::format("--plan {} says which rows are in which tier, and --sharding {} has none: give "
-                        "--sharding tiered, or no plan",
-                        o.plan, o.policies.sharding)};
-    if (!o.plan.empty() && !o.profile.empty())
-        throw sw::BadInput{
-            fmt::format("--plan {} and --profile {}: the one says which rows are in which tier, and the other is to "
-                        "plan that from; give one of them",
-                        o.plan, o.profile)};
-    for (const char* flag : {"--profile", "--tiers", "--cut", "--budget"}) {
-        if (!given(flag)) continue;
-        if (o.policies.sharding != "tiered")
-            throw sw::BadInput{
-                fmt::format("{} has no effect with --sharding {}: it is for planning which rows are in which tier; "
-                            "give --sharding tiered, or leave it away",
-                            flag, o.policies.sharding)};
-        if (!o.plan.empty())
-            throw sw::BadInput{fmt::format(
-                "{} has no effect with --plan {}: the plan is made; leave one of the two away", flag, o.plan)};
-    }
-    if (o.policies.sharding != "tiered") return;
-    if (!o.plan.empty()) {
-        o.row_plan = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
-        o.policies.tiers = o.row_plan->tiers;
-        return;
-    }
-    o.placing = parse_placing(flags, given);
-    o.policies.tiers.clear();
-    if (o.placing.dp) o.policies.tiers.emplace_back("dp");
-    if (o.placing.flex) o.policies.tiers.emplace_back("flex");
-    o.policies.tiers.emplace_back("row");
-    if (!o.profile.empty()) o.access = std::make_shared<const sw::AccessProfile>(sw::read_profile(o.profile));
-}
-
-/// A profile is of the tables that it is planned for.
-void check_profile(const Options& o) {
-    if (o.access == nullptr) return;
-    try {
-        sw::require_tables(*o.access, tables_of(o));
-    } catch (const sw::BadInput& error) {
-        throw sw::BadInput{fmt::format("{}: {}", o.profile, error.what())};
-    }
 }
 
 /// A number of towers, or a file of them.
@@ -504,7 +398,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         o.hosts = o.ranks % 2 == 0 && o.ranks > 0 ? 2 : 1;
         static_cast<void>(sw::Topology::of(o.ranks, o.hosts));
     }
-    read_tiers(o, tier_flags, given);
+    read_tiers(app, o, tier_flags);
     check(o);
     if (o.sequences) read_sequences(app, o);
     check_profile(o);
@@ -556,11 +450,6 @@ sw::AnyModule::Config module_config(const Options& o) {
 
 namespace {
 
-/// The trainer itself plans which rows are in which tier.
-bool plans(const Options& o) {
-    return o.policies.sharding == "tiered" && o.plan.empty();
-}
-
 /// What only train_dlrm and train_dcn have.
 nlohmann::json click_json(const Options& o) {
     return {{"test", o.test},
@@ -582,42 +471,37 @@ nlohmann::json click_json(const Options& o) {
 
 nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
     const sw::LearningRate& rate = o.learning_rate;
-    nlohmann::json all = {
-        {"backend", o.mpi ? "mpi" : "threads"},
-        {"ranks", topology.ranks()},
-        {"hosts", topology.hosts},
-        {"seed", o.seed},
-        {"epochs", o.epochs},
-        {"batch", o.batch},
-        {"data", o.data},
-        {"zipf", o.zipf},
-        {"data_seed", o.data_seed.value_or(o.seed)},
-        {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
-        {"dim", o.dim},
-        {"top", joined(o.top)},
-        {"sharding", o.policies.sharding},
-        {"plan", o.plan},
-        {"profile", o.profile},
-        {"tiers", o.policies.sharding == "tiered" ? nlohmann::json(o.policies.tiers) : nullptr},
-        {"cut", plans(o) ? nlohmann::json(o.placing.cut == sw::FlexShardCut::row ? "row" : "flex") : nullptr},
-        {"budget", plans(o) ? nlohmann::json(o.placing.budget.value_or(0)) : nullptr},
-        {"collective", o.policies.collective},
-        {"model", o.model},
-        {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
-        {"optimizer", o.policies.optimizer},
-        {"order", o.policies.order},
-        {"wire", o.policies.wire},
-        {"prefetch", o.prefetch},
-        {"learning_rate",
-         {{"base", rate.base},
-          {"schedule", decay_name(rate.decay)},
-          {"warmup", rate.warmup},
-          {"decay_start", rate.decay_start},
-          {"decay_steps", rate.decay_steps},
-          {"decay_factor", rate.decay_factor},
-          {"decay_power", rate.decay_power},
-          {"end", rate.end}}},
-        {"load", o.load}};
+    nlohmann::json all = {{"backend", o.mpi ? "mpi" : "threads"},
+                          {"ranks", topology.ranks()},
+                          {"hosts", topology.hosts},
+                          {"seed", o.seed},
+                          {"epochs", o.epochs},
+                          {"batch", o.batch},
+                          {"data", o.data},
+                          {"zipf", o.zipf},
+                          {"data_seed", o.data_seed.value_or(o.seed)},
+                          {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
+                          {"dim", o.dim},
+                          {"top", joined(o.top)},
+                          {"sharding", o.policies.sharding},
+                          {"collective", o.policies.collective},
+                          {"model", o.model},
+                          {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
+                          {"optimizer", o.policies.optimizer},
+                          {"order", o.policies.order},
+                          {"wire", o.policies.wire},
+                          {"prefetch", o.prefetch},
+                          {"learning_rate",
+                           {{"base", rate.base},
+                            {"schedule", decay_name(rate.decay)},
+                            {"warmup", rate.warmup},
+                            {"decay_start", rate.decay_start},
+                            {"decay_steps", rate.decay_steps},
+                            {"decay_factor", rate.decay_factor},
+                            {"decay_power", rate.decay_power},
+                            {"end", rate.end}}},
+                          {"load", o.load}};
+    all.update(tiers_json(o));
     all.update(o.sequences ? to_json(*o.sequences) : click_json(o));
     return all;
 }

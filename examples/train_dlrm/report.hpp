@@ -38,12 +38,13 @@ struct RankPart {
     LayerMemory memory;
     std::int64_t dense_static_bytes = 0;  ///< weights, gradients and moments of the dense part
     std::int64_t dense_dynamic_bytes = 0;
-    std::array<std::int64_t, sw::RowMap::most_tiers> lookups = {};  ///< (tier): ids of the whole run
-    std::int64_t unseen = 0;                                        ///< of these, of rows that no profile saw
-    std::array<std::int64_t, sw::RowMap::most_tiers> payload = {};  ///< (tier): packed in the measured steps
-    std::array<std::int64_t, sw::RowMap::most_tiers> predicted_payload = {};
+    ByTier lookups = {};      ///< (tier): ids of the steps, without those of tests
+    std::int64_t unseen = 0;  ///< of these, of rows that no profile saw
+    ByTier payload = {};      ///< (tier): packed in the measured steps
+    ByTier predicted_payload = {};
     std::int64_t layer_payload = 0;  ///< of the embedding layer in these steps, as the communicator counted it
-    std::int64_t looked_up = 0;      ///< rows, in this rank's tables, of the whole run
+    std::int64_t looked_up = 0;      ///< rows, in this rank's tables, of the steps
+    ByTier looked_up_by_tier = {};   ///< (tier): the same
 };
 
 /// One pass over the data, or what was run of it.
@@ -73,7 +74,7 @@ struct Report {
     ModelSize size;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;
-    RowsReport rows;  ///< of the whole run
+    RowsReport rows;  ///< of all steps
 
     /// The epoch of the highest AUC; null where there is none.
     [[nodiscard]] const Epoch* best() const;

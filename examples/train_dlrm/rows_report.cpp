@@ -22,6 +22,21 @@ json number(double value) {
     return std::isfinite(value) ? json(value) : json();
 }
 
+void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& numbers, int sign) {
+    to.resize(std::max(to.size(), numbers.size()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        to[i] += sign * numbers[i];
+}
+
+/// How evenly ranks look up rows: "1.004 (dp 1.000, row 1.012)".
+std::string balance_text(const RowsReport& report) {
+    std::string tiers;
+    for (const RowTier& tier : report.tiers)
+        if (std::isfinite(max_over_mean(tier.looked_up)))
+            tiers += fmt::format("{}{} {:.3f}", tiers.empty() ? "" : ", ", tier.name, max_over_mean(tier.looked_up));
+    return fmt::format("{:.3f}{}", max_over_mean(report.looked_up), tiers.empty() ? "" : " (" + tiers + ")");
+}
+
 /// Calls use(feature, id) for every id of a batch.
 template <class Use>
 void for_ids(const sw::JaggedView<std::int64_t>& batch, Use use) {
@@ -33,26 +48,48 @@ void for_ids(const sw::JaggedView<std::int64_t>& batch, Use use) {
 
 /// Adds the rows that each rank's tables look up for the ids of `rank` that are in the part, in number `tier`.
 void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const sw::JaggedView<std::int64_t>& batch,
-             std::vector<std::int64_t>& by_rank) {
+             RowsReport& report) {
     const sw::Placement& placement = layer.parts()[part].placement;
     const sw::RowTiers& tiers = layer.row_tiers();
+    const std::size_t tier = tiers.tiers == 0 ? 0 : tiers.tier_of(part, layer.parts().size());
     std::vector<const sw::FeaturePlacement*> placed(layer.features().names.size());
     for (const sw::FeaturePlacement& feature : placement.features)
         sw::at(placed, feature.feature) = &feature;
     for_ids(batch, [&](int f, std::int64_t id) {
         const sw::FeaturePlacement* feature = sw::at(placed, f);
         if (feature == nullptr) return;
-        if (tiers.tiers != 0 &&
-            sw::at(tiers.features, f).map->tier(id) != static_cast<int>(tiers.tier_of(part, layer.parts().size())))
-            return;
+        if (tiers.tiers != 0 && sw::at(tiers.features, f).map->tier(id) != static_cast<int>(tier)) return;
         const sw::TablePlacement& table = sw::at(placement.tables, feature->table);
         const int shard = placement.splits == sw::Splits::rows ? table.map->place(id).shard : -1;
-        for (int s = 0; s < static_cast<int>(table.shards.size()); ++s)
-            if (shard == -1 || s == shard) ++sw::at(by_rank, placement.owner(rank, sw::at(table.shards, s)));
+        for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
+            if (shard != -1 && s != shard) continue;
+            const int owner = placement.owner(rank, sw::at(table.shards, s));
+            ++sw::at(report.looked_up, owner);
+            if (!report.tiers.empty()) ++sw::at(report.tiers[tier].looked_up, owner);
+        }
     });
 }
 
 }  // namespace
+
+LookUps& LookUps::operator+=(const LookUps& more) {
+    add(by_tier, more.by_tier, 1);
+    unseen += more.unseen;
+    add(looked_up, more.looked_up, 1);
+    return *this;
+}
+
+LookUps& LookUps::operator-=(const LookUps& less) {
+    add(by_tier, less.by_tier, -1);
+    unseen -= less.unseen;
+    add(looked_up, less.looked_up, -1);
+    return *this;
+}
+
+LookUps look_ups_of(const sw::LayerBase& layer) {
+    const sw::RowCounts& counts = layer.row_counts();
+    return {.by_tier = counts.lookups, .unseen = counts.unseen, .looked_up = layer.looked_up_rows()};
+}
 
 double RowsReport::coverage(const RowTier& tier) const {
     std::int64_t all = 0;
@@ -61,7 +98,7 @@ double RowsReport::coverage(const RowTier& tier) const {
     return 100 * static_cast<double>(tier.lookups) / static_cast<double>(all);
 }
 
-double RowsReport::max_over_mean() const {
+double max_over_mean(const std::vector<std::int64_t>& looked_up) {
     if (looked_up.empty()) return 0;
     const auto sum = static_cast<double>(std::accumulate(looked_up.begin(), looked_up.end(), std::int64_t{0}));
     return static_cast<double>(*std::max_element(looked_up.begin(), looked_up.end())) *
@@ -97,12 +134,17 @@ RowsReport rows_of_batches(const sw::LayerBase& layer, const sw::RowPlan* plan,
     const sw::LayerBlueprint& blueprint = layer.blueprint();
     report.map_bytes = blueprint.row_map_bytes();
     report.looked_up.resize(batches.size());
+    for (RowTier& tier : report.tiers)
+        tier.looked_up.resize(batches.size());
     for (int rank = 0; rank < static_cast<int>(batches.size()); ++rank) {
         const sw::JaggedView<std::int64_t>& batch = sw::at(batches, rank);
         for (std::size_t part = 0; part < blueprint.parts().size(); ++part)
-            look_up(blueprint, part, rank, batch, report.looked_up);
-        add_by_part(blueprint.predict_payload(cost, rank), report.tiers, &RowTier::predicted_payload);
+            look_up(blueprint, part, rank, batch, report);
         if (report.tiers.empty()) continue;
+        ByTier payload = {};
+        add_by_part(blueprint.predict_payload(cost, rank), report.tiers.size(), payload);
+        for (std::size_t tier = 0; tier < report.tiers.size(); ++tier)
+            report.tiers[tier].predicted_payload += payload[tier];
         for_ids(batch, [&](int f, std::int64_t id) {
             const sw::RowMap& map = *sw::at(blueprint.row_tiers().features, f).map;
             ++sw::at(report.tiers, map.tier(id)).lookups;
@@ -112,9 +154,9 @@ RowsReport rows_of_batches(const sw::LayerBase& layer, const sw::RowPlan* plan,
     return report;
 }
 
-void add_by_part(const std::vector<std::int64_t>& by_part, std::vector<RowTier>& tiers, std::int64_t RowTier::*to) {
-    for (std::size_t part = 0; part < by_part.size() && !tiers.empty(); ++part)
-        tiers[part / (by_part.size() / tiers.size())].*to += by_part[part];
+void add_by_part(const std::vector<std::int64_t>& by_part, std::size_t tiers, ByTier& to) {
+    for (std::size_t part = 0; part < by_part.size(); ++part)
+        to[part / (by_part.size() / tiers)] += by_part[part];
 }
 
 json tiers_json(const RowsReport& report) {
@@ -126,13 +168,14 @@ json tiers_json(const RowsReport& report) {
                            {"coverage", number(report.coverage(tier))},
                            {"predicted_coverage", tier.expected ? json(*tier.expected) : json()},
                            {"payload", tier.payload},
-                           {"predicted_payload", tier.predicted_payload}};
+                           {"predicted_payload", tier.predicted_payload},
+                           {"looked_up_rows", looked_up_json(tier.looked_up)}};
     rows["unseen_lookups"] = report.unseen;
     return rows;
 }
 
-json looked_up_json(const RowsReport& report) {
-    return {{"by_rank", report.looked_up}, {"max_over_mean", number(report.max_over_mean())}};
+json looked_up_json(const std::vector<std::int64_t>& looked_up) {
+    return {{"by_rank", looked_up}, {"max_over_mean", number(max_over_mean(looked_up))}};
 }
 
 std::string explain_rows(const RowsReport& report) {
@@ -147,7 +190,7 @@ std::string explain_rows(const RowsReport& report) {
     if (!report.tiers.empty())
         text += fmt::format("look-ups of rows that the plan's profile never saw: {}; row map: {} bytes a rank\n",
                             report.unseen, report.map_bytes);
-    text += fmt::format("looked-up rows of a rank: {:.3f} times the mean at most\n", report.max_over_mean());
+    text += fmt::format("looked-up rows of a rank: {} times the mean at most\n", balance_text(report));
     return text;
 }
 
@@ -160,9 +203,9 @@ std::string rows_text(const RowsReport& report) {
     if (report.unseen != 0)
         text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", report.unseen);
     if (!report.tiers.empty()) text += fmt::format("  {:<22}{} bytes a rank\n", "row map", report.map_bytes);
-    if (std::isfinite(report.max_over_mean()))
-        text += fmt::format("  {:<22}{:.3f} times the mean on the rank with the most\n", "looked-up rows",
-                            report.max_over_mean());
+    if (std::isfinite(max_over_mean(report.looked_up)))
+        text += fmt::format("  {:<22}{} times the mean on the rank with the most\n", "looked-up rows",
+                            balance_text(report));
     return text;
 }
 

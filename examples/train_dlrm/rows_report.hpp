@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/runtime/layer_base.hpp"
+#include "shardwise/sharding/row_map.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 
 /// \file
@@ -28,8 +31,11 @@ struct RowTier {
     std::optional<double> expected = std::nullopt;  ///< share of the look-ups in the plan's profile, in percent
     std::int64_t payload = 0;                       ///< bytes that all ranks packed for it, in the measured steps
     std::int64_t predicted_payload = 0;             ///< the same, predicted
+    /// (rank): rows that its tables looked up for all ranks
+    std::vector<std::int64_t> looked_up = {};
 };
 
+/// What there is to say of rows, for all ranks.
 struct RowsReport {
     std::vector<RowTier> tiers;           ///< none: rows have no tiers
     std::int64_t unseen = 0;              ///< look-ups of rows that no profile saw
@@ -39,11 +45,24 @@ struct RowsReport {
 
     /// The share of all look-ups that a tier of rows took, in percent.
     [[nodiscard]] double coverage(const RowTier& tier) const;
-    /// The most rows that a rank looked up, over the mean of all ranks.
-    [[nodiscard]] double max_over_mean() const;
     /// Every byte was packed for a tier, and predicted.
     [[nodiscard]] bool as_predicted() const;
 };
+
+/// What a layer has looked up on one rank.
+struct LookUps {
+    std::vector<std::int64_t> by_tier;    ///< ids of this rank's batches
+    std::int64_t unseen = 0;              ///< of these, of rows that no profile saw
+    std::vector<std::int64_t> looked_up;  ///< (part of the layer): rows of this rank's tables, for all ranks
+
+    LookUps& operator+=(const LookUps& more);
+    LookUps& operator-=(const LookUps& less);
+};
+/// So far.
+[[nodiscard]] LookUps look_ups_of(const sw::LayerBase& layer);
+
+/// The most rows that a rank looked up, over the mean of all ranks.
+[[nodiscard]] double max_over_mean(const std::vector<std::int64_t>& looked_up);
 
 /// What a plan alone says: names, rows and expected look-ups of its tiers.
 [[nodiscard]] RowsReport rows_of(const sw::RowPlan& plan);
@@ -52,13 +71,15 @@ struct RowsReport {
                                          const std::vector<sw::JaggedView<std::int64_t>>& batches,
                                          const sw::LayerCost& cost);
 
-/// Adds numbers by part of a layer to tiers; parts of one tier follow each other.
-void add_by_part(const std::vector<std::int64_t>& by_part, std::vector<RowTier>& tiers, std::int64_t RowTier::*to);
+/// Numbers by tier.
+using ByTier = std::array<std::int64_t, sw::RowMap::most_tiers>;
+/// Adds numbers by part of a layer with so many tiers; parts of one tier follow each other.
+void add_by_part(const std::vector<std::int64_t>& by_part, std::size_t tiers, ByTier& to);
 
 /// "rows": the tiers by name, and unseen look-ups; null where rows have no tiers.
 [[nodiscard]] nlohmann::json tiers_json(const RowsReport& report);
 /// "looked_up_rows".
-[[nodiscard]] nlohmann::json looked_up_json(const RowsReport& report);
+[[nodiscard]] nlohmann::json looked_up_json(const std::vector<std::int64_t>& by_rank);
 /// What --explain says: a line a tier, and the rows that ranks look up.
 [[nodiscard]] std::string explain_rows(const RowsReport& of_first_batch);
 /// Lines of the terminal's table.

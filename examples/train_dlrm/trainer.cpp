@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class Trainer {
     double seconds_ = 0;         // of steps
     double other_exchange_ = 0;  // of exchanges outside of steps
     double other_exposed_ = 0;
+    LookUps tested_;  // of tests, which no profile of the training data is about
 };
 
 void Trainer::explain() {
@@ -239,10 +241,13 @@ Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
     const double before = model_.exchange_seconds();
     const double exposed_before = model_.exposed_seconds();
+    const LookUps before_test = look_ups_of(model_.embedding());
     const Quality quality_of_test =
         evaluate(model_, *test_batches_, counted_, o_.prefetch, o_.sequences ? Ranks::candidates : Ranks::samples);
     other_exchange_ += model_.exchange_seconds() - before;
     other_exposed_ += model_.exposed_seconds() - exposed_before;
+    tested_ += look_ups_of(model_.embedding());
+    tested_ -= before_test;
     return quality_of_test;
 }
 
@@ -268,6 +273,7 @@ RowsReport Trainer::rows_of_run(const std::vector<RankPart>& ranks) const {
         report.payload += rank.layer_payload;
         for (std::size_t tier = 0; tier < report.tiers.size(); ++tier) {
             report.tiers[tier].lookups += rank.lookups[tier];
+            report.tiers[tier].looked_up.push_back(rank.looked_up_by_tier[tier]);
             report.tiers[tier].payload += rank.payload[tier];
             report.tiers[tier].predicted_payload += rank.predicted_payload[tier];
         }
@@ -291,20 +297,17 @@ void Trainer::report() {
     mine.memory = meter_.measured_memory();
     mine.dense_static_bytes = model_.dense_memory().static_bytes();
     mine.dense_dynamic_bytes = model_.dense_memory().dynamic_bytes();
-    const sw::RowCounts& counts = model_.embedding().row_counts();
-    std::copy(counts.lookups.begin(), counts.lookups.end(), mine.lookups.begin());
-    mine.unseen = counts.unseen;
-    for (const std::int64_t rows : model_.embedding().looked_up_rows())
-        mine.looked_up += rows;
+    LookUps trained = look_ups_of(model_.embedding());
+    trained -= tested_;
+    std::copy(trained.by_tier.begin(), trained.by_tier.end(), mine.lookups.begin());
+    mine.unseen = trained.unseen;
+    mine.looked_up = std::accumulate(trained.looked_up.begin(), trained.looked_up.end(), std::int64_t{0});
     mine.layer_payload = meter_.payload().counted;
     if (o_.row_plan != nullptr) {
-        std::vector<RowTier> tiers(o_.row_plan->tiers.size());
-        add_by_part(meter_.payload().moved, tiers, &RowTier::payload);
-        add_by_part(meter_.payload().predicted, tiers, &RowTier::predicted_payload);
-        for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
-            mine.payload[tier] = tiers[tier].payload;
-            mine.predicted_payload[tier] = tiers[tier].predicted_payload;
-        }
+        const std::size_t tiers = o_.row_plan->tiers.size();
+        add_by_part(trained.looked_up, tiers, mine.looked_up_by_tier);
+        add_by_part(meter_.payload().moved, tiers, mine.payload);
+        add_by_part(meter_.payload().predicted, tiers, mine.predicted_payload);
     }
 
     const auto parts = sw::gather_v<RankPart>(below_, 0, std::span{&mine, 1});

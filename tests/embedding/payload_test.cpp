@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -32,8 +33,8 @@ struct Case {
     sw::Topology topology;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
-    *out << c.name;
+std::ostream& operator<<(std::ostream& out, const Case& of) {
+    return out << of.name;
 }
 
 sw::LayerNames tiers(std::vector<std::string> shardings, const char* pooling, const char* collective = "flat") {
@@ -87,7 +88,8 @@ std::int64_t sum(const std::vector<std::int64_t>& numbers) {
 class Payload : public testing::TestWithParam<Case> {};
 
 TEST_P(Payload, OfEachPlanMovesAsPredictedAndAddsUpToWhatTheCommunicatorCounts) {
-    const auto& [name, names, topology] = GetParam();
+    const sw::LayerNames& names = GetParam().names;
+    const sw::Topology& topology = GetParam().topology;
     const std::vector<sw::TableConfig> tables = tables_of(names);
     const sw::RowPlan plan = names.tiered ? plan_of(names, tables) : sw::RowPlan{};
     sw::ThreadWorld world{topology};

@@ -5,8 +5,12 @@ import gzip
 import json
 import math
 import os
+import pty
 import random
+import re
 import struct
+import subprocess
+import sys
 
 from programs import main, run, write_row_plan
 
@@ -290,7 +294,7 @@ def tiers():
         assert (r["losses"], r["auc"]) == (row["losses"], row["auc"]), plan  # one id a bag: no sum to round
         rows = r["rows"]
         lookups = {tier: rows[tier]["lookups"] for tier in rows if tier != "unseen_lookups"}
-        assert sum(lookups.values()) == 26 * (r["samples"] + r["epochs"][-1]["samples"]) and min(lookups.values()) > 0, lookups
+        assert sum(lookups.values()) == 26 * r["samples"] and min(lookups.values()) > 0, lookups
         for tier, count in lookups.items():
             assert abs(rows[tier]["coverage"] - 100 * count / sum(lookups.values())) < 1e-9
             assert rows[tier]["predicted_coverage"] is None  # the plan does not say
@@ -301,7 +305,7 @@ def tiers():
         assert vectors != plain
     assert r["rows"]["dp"]["rows"] == 26 * 40 and r["config"]["plan"] == "two.plan"
     assert row["rows"] is None and row["row_map_bytes"] is None
-    asked = 26 * (row["samples"] + row["epochs"][-1]["samples"])
+    asked = 26 * row["samples"]
     assert sum(row["looked_up_rows"]["by_rank"]) == sum(r["looked_up_rows"]["by_rank"]) == asked
     assert row["looked_up_rows"]["max_over_mean"] == max(row["looked_up_rows"]["by_rank"]) * 4 / asked
     run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", says=["rows of tier dp       1040, which took"])
@@ -325,6 +329,8 @@ def check_tiers(r):
     rows = [tier for tier in r["rows"].values() if isinstance(tier, dict)]
     for tier in rows:
         assert tier["payload"] == tier["predicted_payload"], rows
+    for rank, looked_up in enumerate(r["looked_up_rows"]["by_rank"]):
+        assert sum(tier["looked_up_rows"]["by_rank"][rank] for tier in rows) == looked_up
     assert sum(tier["payload"] for tier in rows) == r["bytes"]["embedding_payload"] > 0, rows
 
 
@@ -363,6 +369,44 @@ def profiled():
     out = run(*common, "--sharding", "tiered", "--explain", says=["rows placed by a profile of the training data: dp ", "row map: "])
     assert "first batch" in out and "step 1" not in out, out
     run(*common, "--sharding", "tiered", "--profile", "profile", says=["rows placed by profile: dp ", "% in the plan's profile"])
+
+
+def explained():
+    """What --explain says of the first batch is what a run of that batch reports."""
+    write_row_plan("three.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [2, 30, 168], [], [199, 100]) for i in range(26)])
+    for policies in (["row"], ["col"], ["table"], ["mixed"], ["flex"], ["col", "--collective", "hierarchical"],
+                     ["tiered", "--plan", "three.plan"], ["tiered", "--plan", "three.plan", "--collective", "two_stage"]):
+        out = run("--explain", "--steps", 1, "--test-samples", 0, "--rows", 200, "--batch", 20, "--bag", 3, "--dim", 8, "--json", "report.json",
+                  "--sharding", *policies)
+        with open("report.json", encoding="utf-8") as file:
+            r = json.load(file)
+        line = re.search(r"looked-up rows of a rank: ([\d.]+)", out)
+        assert line and math.isclose(float(line[1]), r["looked_up_rows"]["max_over_mean"], abs_tol=6e-4), (policies, out, r["looked_up_rows"])
+        if policies[0] != "tiered": continue
+        check_tiers(r)
+        for tier in ("dp", "flex", "row"):
+            of = r["rows"][tier]
+            assert re.search(rf"^  {tier} +{of['rows']} +not known +{of['coverage']:.2f}% +{of['payload']}$", out, re.MULTILINE), (tier, of, out)
+            assert f"{tier} {of['looked_up_rows']['max_over_mean']:.3f}" in out, (tier, of, out)
+        assert f"never saw: {r['rows']['unseen_lookups']}; row map: {r['row_map_bytes']} bytes" in out, out
+        assert r["rows"]["unseen_lookups"] > 0 and r["row_map_bytes"] > 0
+
+
+def profile_progress():
+    """The pass that profiles shows on a terminal how fast it goes and how long it will take, and then goes on."""
+    ours, theirs = pty.openpty()
+    command = [sys.argv[1], "--samples", "400000", "--steps", "2", "--test-samples", "0", "--rows", "100", "--sharding", "tiered"]
+    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, text=True) as done:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+        assert "rows placed by a profile of the training data: dp " in done.stdout.read()
+    assert done.returncode == 0
+    assert re.search(rb"profiling the training data: \d+ samples of about 400000 \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
 
 
 def profiled_wrong():
@@ -658,6 +702,9 @@ def numpy_files():
         check_prediction(n)
         assert n["samples"] == r["samples"] and n["losses"] == r["losses"] and n["auc"] == r["auc"]
     assert n["samples"] == 3000 and len(n["losses"]) == 143
+    tiered = ["--rows", 100, "--batch", 100, "--sharding", "tiered"]  # and the same profiles
+    r, n = report("--data", "train.tsv", *tiered), report("--data", *files, *tiered)
+    assert n["rows"] == r["rows"] and n["losses"] == r["losses"] and n["rows"]["dp"]["rows"] > 0
     run("--data", *files, "--batch", 10, "--rows", 100, says=["step 8 of 75 (11 %)"])
 
     for arguments, text in [
@@ -735,6 +782,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

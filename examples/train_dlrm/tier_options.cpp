@@ -1,0 +1,130 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "tier_options.hpp"
+
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "shardwise/checkpoint/profile_file.hpp"
+#include "shardwise/checkpoint/row_plan_file.hpp"
+#include "shardwise/core/error.hpp"
+
+namespace train_dlrm {
+
+void add_tier_options(CLI::App& app, Options& o, TierFlags& flags) {
+    const char* group = "Rows by tier (--sharding tiered)";
+    app.add_option("--plan", o.plan,
+                   "File that says which rows are in which tier, as plan_rows --out writes it. Unless given, the "
+                   "trainer plans by itself, as plan_rows --goal neutral does")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_option("--profile", o.profile,
+                   "Access profile to plan from, as profile_rows --out writes it. Unless given, and without --plan: "
+                   "the training data is read once more, before training, and profiled")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_option("--tiers", flags.tiers, "Of the trainer's own plan: dp,flex,row, dp,row or flex,row")->group(group);
+    app.add_option("--cut", flags.cut,
+                   "Of the trainer's own plan, with dp and flex: rows go no further in dp when they take more memory "
+                   "there than in row, or than in flex")
+        ->group(group);
+    app.add_option("--budget", flags.budget,
+                   "Of the trainer's own plan: bytes that a rank may take above what it takes with all rows in row; "
+                   "negative: below. Unless given: 0")
+        ->type_name("BYTES")
+        ->default_str("")
+        ->group(group);
+}
+
+namespace {
+
+bool given(const CLI::App& app, const char* flag) {
+    return app.get_option(flag)->count() != 0;
+}
+
+/// How the trainer is to plan.
+sw::FlexShardOptions parse_placing(const CLI::App& app, const TierFlags& flags) {
+    sw::FlexShardOptions placing;
+    placing.dp = flags.tiers == "dp,flex,row" || flags.tiers == "dp,row";
+    placing.flex = flags.tiers == "dp,flex,row" || flags.tiers == "flex,row";
+    if (!placing.dp && !placing.flex)
+        throw sw::BadInput{fmt::format("--tiers '{}': give dp,flex,row or dp,row or flex,row", flags.tiers)};
+    if (flags.cut != "row" && flags.cut != "flex")
+        throw sw::BadInput{fmt::format("--cut '{}': give row or flex", flags.cut)};
+    placing.cut = flags.cut == "row" ? sw::FlexShardCut::row : sw::FlexShardCut::flex;
+    if (given(app, "--cut") && !(placing.dp && placing.flex))
+        throw sw::BadInput{
+            fmt::format("--cut has no effect with --tiers {}: it says where dp ends and flex begins", flags.tiers)};
+    if (given(app, "--budget")) placing.budget = flags.budget;
+    if (!(std::abs(flags.budget) <= 1e18))
+        throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", flags.budget)};
+    if (!placing.dp && !(flags.budget > 0))
+        throw sw::BadInput{
+            fmt::format("--tiers flex,row with a budget of {} bytes: a row takes more memory in flex than in row, and "
+                        "all would stay there; give --budget BYTES above 0",
+                        flags.budget)};
+    return placing;
+}
+
+}  // namespace
+
+void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
+    if (!o.plan.empty() && o.policies.sharding != "tiered")
+        throw sw::BadInput{
+            fmt::format("--plan {} says which rows are in which tier, and --sharding {} has none: give "
+                        "--sharding tiered, or no plan",
+                        o.plan, o.policies.sharding)};
+    if (!o.plan.empty() && !o.profile.empty())
+        throw sw::BadInput{
+            fmt::format("--plan {} and --profile {}: the one says which rows are in which tier, and the other is to "
+                        "plan that from; give one of them",
+                        o.plan, o.profile)};
+    for (const char* flag : {"--profile", "--tiers", "--cut", "--budget"}) {
+        if (!given(app, flag)) continue;
+        if (o.policies.sharding != "tiered")
+            throw sw::BadInput{
+                fmt::format("{} has no effect with --sharding {}: it is for planning which rows are in which tier; "
+                            "give --sharding tiered, or leave it away",
+                            flag, o.policies.sharding)};
+        if (!o.plan.empty())
+            throw sw::BadInput{fmt::format(
+                "{} has no effect with --plan {}: the plan is made; leave one of the two away", flag, o.plan)};
+    }
+    if (o.policies.sharding != "tiered") return;
+    if (!o.plan.empty()) {
+        o.row_plan = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
+        o.policies.tiers = o.row_plan->tiers;
+        return;
+    }
+    o.placing = parse_placing(app, flags);
+    o.policies.tiers.clear();
+    if (o.placing.dp) o.policies.tiers.emplace_back("dp");
+    if (o.placing.flex) o.policies.tiers.emplace_back("flex");
+    o.policies.tiers.emplace_back("row");
+    if (!o.profile.empty()) o.access = std::make_shared<const sw::AccessProfile>(sw::read_profile(o.profile));
+}
+
+void check_profile(const Options& o) {
+    if (o.access == nullptr) return;
+    try {
+        sw::require_tables(*o.access, tables_of(o));
+    } catch (const sw::BadInput& error) {
+        throw sw::BadInput{fmt::format("{}: {}", o.profile, error.what())};
+    }
+}
+
+nlohmann::json tiers_json(const Options& o) {
+    const bool tiered = o.policies.sharding == "tiered";
+    const bool plans = tiered && o.plan.empty();
+    nlohmann::json json = {
+        {"plan", o.plan}, {"profile", o.profile}, {"tiers", nullptr}, {"cut", nullptr}, {"budget", nullptr}};
+    if (tiered) json["tiers"] = o.policies.tiers;
+    if (plans) json["budget"] = o.placing.budget.value_or(0);
+    if (plans && o.placing.dp && o.placing.flex) json["cut"] = o.placing.cut == sw::FlexShardCut::row ? "row" : "flex";
+    return json;
+}
+
+}  // namespace train_dlrm
