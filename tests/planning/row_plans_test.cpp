@@ -65,7 +65,7 @@ TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {
 
 TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
     // A row saves memory in DP where it is looked up more than (6 - 1/4) / 8 times a sample: rows 6 and 2.
-    const sw::AccessProfile profile{.samples = 10, .tables = {table, {.name = "none", .rows = 5}, items}};
+    const sw::AccessProfile profile{.samples = 10, .tables = {items, {.name = "none", .rows = 5}, items}};
     const sw::Scaling scaling{.topology = {2, 2}, .batch = 8};
     const std::vector<int> dims{16, 4, 16};
     const auto plan = [&](const sw::FlexShardOptions& options) {
