@@ -32,6 +32,8 @@ T one_of(const char* flag, const std::string& word, const std::array<std::pair<c
 /// Options that would change nothing. \throws BadInput for the first that was given
 void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
+    if (given("--multiplier") && o.library)
+        throw sw::BadInput{"--multiplier has no effect with --model library: it is of the paper's model"};
     if (given("--cut") && !o.plan.flex)
         throw sw::BadInput{"--cut has no effect with --tiers dp,row: it says where DP ends and Flex begins"};
     if (o.plan.goal == sw::FlexShardGoal::memory) {
@@ -55,6 +57,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     std::string tiers = "dp,flex,row";
     std::string cut = "row";
     std::string goal = "neutral";
+    std::string model = "paper";
     double budget = 0;
     CLI::App app{
         "Plans which rows of embedding tables to replicate on every rank (dp), which on every host (flex), and which "
@@ -103,6 +106,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         ->default_str("");
     app.add_option("--multiplier", o.scaling.multiplier,
                    "Bytes that a replicated weight takes on a rank, over those of the weight");
+    app.add_option("--model", model,
+                   "Memory that a row takes. paper: as FlexShard has it; library: in a tiered layer of this library, "
+                   "sequences under row-wise Adagrad, with its buffers of expected sizes");
     app.add_option("--goal", goal,
                    "neutral: the least communication at no more memory than with all rows in row (or --budget more); "
                    "memory: the least memory; communication: the least communication, at any memory (or --budget)");
@@ -186,6 +192,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                                                {{{"neutral", sw::FlexShardGoal::neutral},
                                                  {"memory", sw::FlexShardGoal::memory},
                                                  {"communication", sw::FlexShardGoal::communication}}});
+    o.library = one_of<bool, 2>("--model", model, {{{"paper", false}, {"library", true}}});
     if (given("--budget")) {
         if (!(std::abs(budget) <= 1e18)) throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", budget)};
         o.plan.budget = budget;

@@ -40,6 +40,9 @@ struct Result {
 /// Which rows of the profile are in which tier. \throws BadInput as plan_by_frequency
 [[nodiscard]] sw::RowPlan row_plan(const Result& result, const Options& o);
 
+/// The memory that a row with p = alpha takes in dp, over that in row; rows as those of the first table.
+[[nodiscard]] double dp_over_row_memory(const Result& result, const Options& o, double alpha);
+
 /// "12.3 MB".
 [[nodiscard]] std::string bytes_text(double bytes);
 
