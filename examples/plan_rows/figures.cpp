@@ -120,9 +120,9 @@ std::string ratios(const Result& r, const Options& o) {
     std::vector<std::pair<double, double>> communication;
     for (int i = 0; i <= 300; ++i) {
         const double alpha = least * std::pow(10, 6.0 * i / 300);
-        const sw::ReplicationRatio ratio = sw::dp_over_row(o.scaling, alpha);
-        memory.emplace_back(alpha, ratio.memory);
-        if (ratio.communication) communication.emplace_back(alpha, *ratio.communication);
+        memory.emplace_back(alpha, dp_over_row_memory(r, o, alpha));
+        if (const auto ratio = sw::dp_over_row(o.scaling, alpha).communication)
+            communication.emplace_back(alpha, *ratio);
     }
     Panel panel{80,
                 {.low = least, .high = 1, .logarithmic = true},

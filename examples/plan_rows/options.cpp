@@ -38,6 +38,8 @@ void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
     if (given("--cut") && !(o.plan.dp && o.plan.flex))
         throw sw::BadInput{fmt::format("--cut has no effect with --tiers {}: it says where DP ends and Flex begins",
                                        tiers_text(o.plan))};
+    if (given("--multiplier") && o.library)
+        throw sw::BadInput{"--multiplier has no effect with --model library: it is of the paper's model"};
     if (o.plan.goal == sw::FlexShardGoal::memory) {
         if (given("--cut"))
             throw sw::BadInput{"--cut has no effect with --goal memory: each row goes where it takes least memory"};
@@ -64,6 +66,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     std::string cut = "row";
     std::string goal = "neutral";
     std::string reduction = "auto";
+    std::string model = "paper";
     double budget = 0;
     CLI::App app{
         "Plans which rows of embedding tables to replicate on every rank (dp), which on every host (flex), and which "
@@ -112,6 +115,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         ->default_str("");
     app.add_option("--multiplier", o.scaling.multiplier,
                    "Bytes that a replicated weight takes on a rank, over those of the weight");
+    app.add_option("--model", model,
+                   "Memory that a row takes. paper: as FlexShard has it; library: in a tiered layer of this library, "
+                   "sequences under row-wise Adagrad, with its buffers of expected sizes");
     app.add_option("--goal", goal,
                    "neutral: the least communication at no more memory than with all rows in row (or --budget more); "
                    "memory: the least memory; communication: the least communication, at any memory (or --budget)");
@@ -204,6 +210,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     o.reduction = one_of<std::optional<sw::RowReduction>, 3>(
         "--reduction", reduction,
         {{{"auto", std::nullopt}, {"touched", sw::RowReduction::touched}, {"dense", sw::RowReduction::dense}}});
+    o.library = one_of<bool, 2>("--model", model, {{{"paper", false}, {"library", true}}});
     if (given("--budget")) {
         if (!(std::abs(budget) <= 1e18)) throw sw::BadInput{fmt::format("--budget {}: give a number of bytes", budget)};
         o.plan.budget = budget;

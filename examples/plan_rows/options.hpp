@@ -27,6 +27,7 @@ struct Options {
     std::vector<int> dims{256};  ///< (table), or one for all
     sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
     std::int64_t chunk = 0;
+    bool library = false;  ///< memory is this library's, not the paper's
     sw::FlexShardOptions plan;
     std::string out;                            ///< file for the row plan
     std::optional<sw::RowReduction> reduction;  ///< not given: whichever is expected to move less

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "shardwise/planning/library_memory.hpp"
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
 #include "shardwise/planning/row_plans.hpp"
@@ -100,6 +101,7 @@ ordered_json config_json(const Options& o) {
             {"tiers", tiers_text(o.plan)},
             {"cut", o.plan.cut == sw::FlexShardCut::row ? "row" : "flex"},
             {"chunk", o.chunk},
+            {"model", o.library ? "library" : "paper"},
             {"multiplier", o.scaling.multiplier},
             {"goal", goals[static_cast<std::size_t>(o.plan.goal)]},
             {"budget", number(o.plan.budget)},
@@ -157,6 +159,11 @@ std::string bytes_text(double bytes) {
     return fmt::format("{:.0f} B", bytes);
 }
 
+double dp_over_row_memory(const Result& r, const Options& o, double alpha) {
+    const double dim = o.dims.front();
+    return r.memory.bytes(sw::Strategy::dp, dim, alpha) / r.memory.bytes(sw::Strategy::row, dim, alpha);
+}
+
 Result plan(const Options& o) {
     std::vector<sw::RowTable> tables;
     for (const std::string& file : o.distributions)
@@ -166,7 +173,7 @@ Result plan(const Options& o) {
     for (const sw::TableAccess& table : o.access.tables)
         tables.push_back({table.name, sw::distribution_of(table, o.access.samples), o.dims[tables.size()]});
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},
-             .memory = sw::paper_row_memory(o.scaling),
+             .memory = o.library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling),
              .plan = {},
              .neutral = {},
              .points = {},
@@ -189,8 +196,8 @@ void print(const Result& r, const Options& o) {
                r.rows.rows(), r.rows.tables().size(), r.rows.tables().size() == 1 ? "" : "s", r.rows.lookups(),
                topology.hosts, topology.ranks_per_host, o.scaling.batch);
     print_tiers("plan", r.plan.total(), nullptr, r, o);
-    fmt::print("  memory {:+.0f} bytes ({}) a rank against all rows in row\n\n", r.plan.net_bytes,
-               bytes_text(r.plan.net_bytes));
+    fmt::print("  memory {:+.0f} bytes ({}) a rank against all rows in row{}\n\n", r.plan.net_bytes,
+               bytes_text(r.plan.net_bytes), o.library ? ", as this library has it" : "");
     if (r.plan.tables.size() > 1)
         for (std::size_t t = 0; t < r.plan.tables.size(); ++t)
             print_tiers(fmt::format("{}, dim {}", r.rows.tables()[t].name, r.rows.tables()[t].dim), r.plan.tables[t],
@@ -272,8 +279,9 @@ ordered_json to_json(const Result& r, const Options& o) {
     ordered_json ratios = ordered_json::array();
     for (int exponent = -6; exponent <= 0; ++exponent) {
         const double alpha = std::pow(10.0, exponent);
-        const sw::ReplicationRatio ratio = sw::dp_over_row(o.scaling, alpha);
-        ratios.push_back({{"alpha", alpha}, {"memory", ratio.memory}, {"communication", number(ratio.communication)}});
+        ratios.push_back({{"alpha", alpha},
+                          {"memory", dp_over_row_memory(r, o, alpha)},
+                          {"communication", number(sw::dp_over_row(o.scaling, alpha).communication)}});
     }
     return {{"config", config_json(o)},
             {"rows", r.rows.rows()},

@@ -36,6 +36,9 @@ struct Result {
 /// Reads the distributions and plans. \throws BadInput as the parts do
 [[nodiscard]] Result plan(const Options& o);
 
+/// The memory that a row with p = alpha takes in dp, over that in row; rows as those of the first table.
+[[nodiscard]] double dp_over_row_memory(const Result& result, const Options& o, double alpha);
+
 /// "12.3 MB".
 [[nodiscard]] std::string bytes_text(double bytes);
 

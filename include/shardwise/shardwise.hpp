@@ -41,6 +41,7 @@
 #include "shardwise/plan/check.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/describe.hpp"
+#include "shardwise/plan/expect.hpp"
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/itinerary.hpp"

@@ -60,7 +60,7 @@ def write_hundredth(path, law):
 
 def help_():
     text = run("--help")
-    for part in ("--distribution", "--law", "--dim", "--hosts", "--ranks", "--batch", "--tiers", "--cut", "--chunk", "--multiplier", "--goal",
+    for part in ("--distribution", "--law", "--dim", "--hosts", "--ranks", "--batch", "--tiers", "--cut", "--chunk", "--multiplier", "--model", "--goal",
                  "--budget", "--a2a-global", "--a2a-intra", "--ar-global", "--ar-cross", "--svg", "--json", "Exit status"):
         assert part in text, part
 
@@ -104,6 +104,22 @@ def accounting():
     near(figure3[1e-5], 53.3795, 1e-6)
     near(figure3[1e-4], 7.5367, 1e-5)
     near(figure3[1], 0.5007, 1e-4)
+
+
+def library():
+    """The library's own memory: of rows that are never looked up to the byte, and plans that keep to it."""
+    write_runs("cold", [(1000, 0.5), (1000000, 1e-12)])
+    found = plan("--distribution", "cold", "--dim", 16, "--model", "library")
+    assert found["config"]["model"] == "library", found["config"]
+    neutral = found["neutral"]
+    assert 1e-6 < neutral["memory_dp_row"] < 1e-2 and neutral["memory_flex_row"] is not None, neutral
+    assert found["points"]["A"]["rows"] == 992, found["points"]  # in chunks of 32 ranks, and hot rows alone
+    replica, shard = 16 * 4 + 4 + 8, (16 * 4 + 4) / 32  # weights, a moment, its place
+    at_a, at_d = found["points"]["A"], found["points"]["D"]
+    near(at_d["net_bytes"] - at_a["net_bytes"], 1000000 * (replica - shard), 0.01)
+    least = plan("--distribution", "cold", "--dim", 16, "--model", "library", "--goal", "memory")["net_bytes"]
+    assert least <= at_a["net_bytes"] < 0 and found["net_bytes"] <= 0, (least, at_a, found["net_bytes"])
+    near(plan("--distribution", "cold", "--dim", 16, "--model", "library", "--budget", -1000)["net_bytes"], -1000, 0.2)
 
 
 def algebra():
@@ -286,6 +302,8 @@ def bad_usage():
         ([*good, "--multiplier", 0.5], "--multiplier 0.5: give at least 1"),
         ([*good, "--tiers", "row"], "--tiers 'row': give dp,flex,row or dp,row or flex,row"),
         ([*good, "--cut", "dp"], "--cut 'dp': give row or flex"),
+        ([*good, "--model", "other"], "--model 'other': give paper or library"),
+        ([*good, "--model", "library", "--multiplier", 6], "--multiplier has no effect with --model library"),
         ([*good, "--goal", "speed"], "--goal 'speed': give neutral or memory or communication"),
         ([*good, "--goal", "communication"], "give a budget, or the bandwidths"),
         ([*good, "--a2a-global", 0], "--a2a-global 0: give a number of GB/s above 0"),
@@ -308,5 +326,5 @@ def bad_usage():
         assert file.read() == "10 0.5\n"
 
 
-main({"help": help_, "accounting": accounting, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
+main({"help": help_, "accounting": accounting, "library": library, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
       "speedup": speedup, "tables": tables, "profile": profile, "bad_usage": bad_usage})

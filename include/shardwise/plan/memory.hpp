@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "shardwise/core/buffer.hpp"
@@ -27,6 +28,8 @@ class MemoryTally {
         most_[next_] = std::max(most_[next_], bytes);
         ++next_;
     }
+    /// What the batches need, without what buffers take beyond.
+    [[nodiscard]] std::int64_t needed() const { return std::accumulate(most_.begin(), most_.end(), std::int64_t{0}); }
     /// What all buffers hold after these batches. A buffer never shrinks, and grows to buffer_capacity of its need.
     [[nodiscard]] std::int64_t bytes() const {
         std::int64_t sum = 0;

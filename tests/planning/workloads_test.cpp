@@ -1,0 +1,134 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/planning/workloads.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "planning/support.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/embedding/make_layer.hpp"
+
+/// \file
+/// Workloads say of each row what the profile or law said.
+
+namespace {
+
+using planning_test::naive_counts;
+using planning_test::naive_table;
+using planning_test::Sample;
+namespace sw = shardwise;
+
+std::vector<Sample> any_samples(std::int64_t rows) {
+    std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+    std::vector<Sample> samples(1 + random() % 40);
+    for (Sample& sample : samples)
+        for (std::uint64_t ids = random() % 6; ids > 0; --ids)
+            sample.push_back(planning_test::skewed_row(random, rows));
+    return samples;
+}
+
+/// (row): p and q; rows that are never looked up are not in it.
+std::map<std::int64_t, std::pair<double, double>> by_row(const sw::TableUse& use) {
+    std::map<std::int64_t, std::pair<double, double>> all;
+    std::int64_t next = 0;
+    for (const sw::RowUse& run : use.runs)
+        for (std::int64_t i = 0; i < run.rows; ++i, ++next)
+            all[use.rows.empty() ? next : use.rows.at(static_cast<std::size_t>(next))] = {run.p, run.q};
+    return all;
+}
+
+RC_GTEST_PROP(Workloads, HaveTheCountsOfTheirProfile, ()) {
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 60);
+    const std::vector<Sample> samples = any_samples(rows);
+    const sw::AccessProfile profile{.samples = std::ssize(samples), .tables = {naive_table("t", rows, samples)}};
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4, .features = {"f", "g"}}};
+    const sw::Workload workload = sw::workload_of(profile, tables, 7);
+    check(workload, tables);
+    RC_ASSERT(workload.samples == 7);
+    const auto uses = by_row(workload.tables[0]);
+    const auto counts = naive_counts(samples);
+    RC_ASSERT(uses.size() == counts.size());
+    const auto all = static_cast<double>(samples.size());
+    double lookups = 0.0;
+    for (const auto& [row, count] : counts) {
+        RC_ASSERT(uses.at(row).first == static_cast<double>(count.lookups) / all);
+        RC_ASSERT(uses.at(row).second == static_cast<double>(count.samples) / all);
+        lookups += static_cast<double>(count.lookups) / all;
+    }
+    for (std::size_t i = 1; i < workload.tables[0].runs.size(); ++i)  // rows of equal counts are together
+        for (std::size_t k = 0; k < i; ++k)
+            RC_ASSERT(std::pair(workload.tables[0].runs[i].p, workload.tables[0].runs[i].q) !=
+                      std::pair(workload.tables[0].runs[k].p, workload.tables[0].runs[k].q));
+    RC_ASSERT(workload.lengths.size() == 2U);
+    RC_ASSERT(std::abs(2 * workload.lengths[0].mean() - lookups) < 1e-9);
+}
+
+/// Look-ups that were counted for no row go to the rows that are not listed.
+TEST(Workloads, SpreadWhatAProfileForgot) {
+    const sw::TableAccess table{
+        .name = "t",
+        .rows = 6,
+        .lookups = 20,
+        .error = 3,
+        .seen = {{.row = 1, .lookups = 8, .samples = 5}, {.row = 4, .lookups = 4, .samples = 4}}};
+    const auto uses = by_row(sw::use_of(table, 10));
+    ASSERT_EQ(uses.size(), 6U);
+    EXPECT_EQ(uses.at(1), (std::pair{0.8, 0.5}));
+    EXPECT_EQ(uses.at(4), (std::pair{0.4, 0.4}));
+    for (const std::int64_t row : {0, 2, 3, 5})
+        EXPECT_EQ(uses.at(row), (std::pair{0.2, 0.2}));
+    EXPECT_THROW(static_cast<void>(sw::use_of(table, 0)), sw::BadInput);
+    EXPECT_TRUE(sw::use_of({.name = "t", .rows = 6}, 0).runs.empty());
+}
+
+TEST(Workloads, OfLawsAreInTheOrderOfFrequency) {
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 5, .dim = 4}};
+    const std::vector<sw::RowDistribution> laws{sw::RowDistribution{{{.p = 0.5, .rows = 4}, {.p = 1.0, .rows = 1}}}};
+    const sw::Workload workload = sw::workload_of(laws, tables, 3);
+    check(workload, tables);
+    const auto uses = by_row(workload.tables[0]);
+    EXPECT_DOUBLE_EQ(uses.at(0).first, 1.0);
+    EXPECT_DOUBLE_EQ(uses.at(0).second, 1.0 - std::pow(2.0 / 3.0, 3));  // three ids, a third of them of this row
+    EXPECT_DOUBLE_EQ(uses.at(4).first, 0.5);
+    EXPECT_DOUBLE_EQ(uses.at(4).second, 1.0 - std::pow(5.0 / 6.0, 3));
+    EXPECT_TRUE(workload.lengths[0].all_are(3));
+    const std::vector<sw::TableConfig> others{{.name = "t", .rows = 6, .dim = 4}};
+    EXPECT_THROW(static_cast<void>(sw::workload_of(laws, others, 3)), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::workload_of(std::vector<sw::RowDistribution>{}, tables, 3)), sw::BadInput);
+}
+
+/// Without assumptions about ids: of the very samples that were profiled, drawn again one by one.
+RC_GTEST_PROP(Workloads, TouchedRowsAreThoseOfSamplesDrawnAgain, ()) {
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 60);
+    const std::vector<Sample> samples = any_samples(rows);
+    const sw::AccessProfile profile{.samples = std::ssize(samples), .tables = {naive_table("t", rows, samples)}};
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
+    const auto sharding = *rc::gen::element<std::string>("row", "flex", "dp", "table", "col");
+    const sw::LayerBlueprint layer =
+        sw::draw_layer({.hosts = 2, .ranks_per_host = 3}, tables, {.shardings = {sharding}, .pooling = "none"});
+    const auto batch = *rc::gen::inRange<std::int64_t>(0, 20);
+    const sw::ExpectedLayerCost cost = layer.expect_cost(sw::workload_of(profile, tables, batch));
+    const auto expected = [&](std::int64_t drawn) {
+        double touched = 0.0;
+        for (const auto& [row, count] : naive_counts(samples))
+            touched += 1.0 - std::pow(1.0 - static_cast<double>(count.samples) / static_cast<double>(samples.size()),
+                                      static_cast<double>(drawn));
+        return touched;
+    };
+    RC_ASSERT(std::abs(cost.all_touched().rank - expected(batch)) < 1e-9);
+    RC_ASSERT(std::abs(cost.all_touched().host - expected(3 * batch)) < 1e-9);
+    RC_ASSERT(std::abs(cost.all_touched().world - expected(6 * batch)) < 1e-9);
+}
+
+}  // namespace
