@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
@@ -44,9 +45,13 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
         std::int64_t bags = 0;  ///< that the shard is told of
         bool single = false;    ///< each has one id
 
-        /// Bags whose lengths, and whose samples, the shard is told of.
-        [[nodiscard]] std::int64_t lengths() const noexcept { return single || ids == 0 ? 0 : bags; }
-        [[nodiscard]] std::int64_t numbers(std::int64_t samples) const noexcept { return bags == samples ? 0 : bags; }
+        /// What the owner is told: counts, lengths of bags, and whose they are where the feature is not alone in its
+        /// table; ids, and weights.
+        [[nodiscard]] TierTraffic told(bool weighted, bool alone, std::int64_t samples) const noexcept {
+            const std::int64_t lengths = single || ids == 0 ? 0 : bags;
+            const std::int64_t numbers = alone || bags == samples ? 0 : bags;
+            return {.payload = (weighted ? 8 : 4) * ids, .control = 8 + 4 * (lengths + numbers), .messages = 0};
+        }
     };
     struct OwnBatch {
         std::vector<std::int64_t> ids;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/expected_rows.hpp"
@@ -51,12 +52,14 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     using Touched = TouchedBy;
     struct Count {
         ExpectedCount ids;
-        ExpectedCount bags;          ///< that the shard is told of
-        ExpectedCount with_lengths;  ///< of those, bags whose lengths it is told of, and whose samples
-        ExpectedCount with_numbers;
+        ExpectedCount bags;  ///< that the shard is told of
+        /// What the owner is told of them. Ids and bags depend on each other: `control` has the remainders of all
+        /// bytes, and `payload` none.
+        TierTrafficOf<ExpectedCount> bytes;
 
-        [[nodiscard]] const ExpectedCount& lengths() const noexcept { return with_lengths; }
-        [[nodiscard]] const ExpectedCount& numbers(std::int64_t) const noexcept { return with_numbers; }
+        [[nodiscard]] const TierTrafficOf<ExpectedCount>& told(bool, bool, std::int64_t) const noexcept {
+            return bytes;
+        }
     };
 
     const Workload* workload = nullptr;         ///< what goes in
