@@ -369,7 +369,7 @@ TEST(Expectation, IsTheMeanOverBatches) {
         SCOPED_TRACE("case " + std::to_string(number));
         Comparison comparison{setting};
         Batches batches{setting};
-        for (int drawn = 0; drawn < 200 || (drawn < 5000 && !comparison.hardly_known().empty()); drawn += 50)
+        for (int drawn = 0; drawn < 200 || (drawn < 20000 && !comparison.hardly_known().empty()); drawn += 50)
             for (int i = 0; i < 50; ++i)
                 comparison.add(batches.draw(dice.engine));
         ASSERT_EQ(comparison.hardly_known(), "") << setting.name();
