@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "shardwise/comm/traffic.hpp"
@@ -71,6 +72,13 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
     /// Vectors of a block: one a bag when pooled, one an id otherwise.
     [[nodiscard]] std::int64_t rows_of(int source, std::size_t block) const {
         return pooling->pooled ? count(source, block).bags : count(source, block).ids;
+    }
+    /// Elements of blocks of one source and feature.
+    [[nodiscard]] static std::int64_t elements_of(std::span<const Block> blocks) {
+        std::int64_t elements = 0;
+        for (const Block& block : blocks)
+            elements += block.n * block.head.dim;
+        return elements;
     }
     /// How many rows of a shard are touched, of those that `keep` keeps.
     [[nodiscard]] std::int64_t touched_rows(int rank, std::size_t key) const {

@@ -80,6 +80,8 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     [[nodiscard]] const ExpectedCount& rows_of(int, std::size_t block) const {
         return pooling->pooled ? counts[block].bags : counts[block].ids;
     }
+    /// Elements of blocks of one source and feature: their numbers of vectors depend on each other.
+    [[nodiscard]] ExpectedCount elements_of(std::span<const Block> blocks) const;
     [[nodiscard]] ExpectedCount touched_rows(int rank, std::size_t key) const {
         return touched_rows(rank, at(touched, rank)[key], key);
     }

@@ -163,4 +163,21 @@ SHARDWISE_INLINE EmbeddingExpectation::Count EmbeddingExpectation::count_of(int 
     return {.ids = bags.ids(), .bags = bags.with_ids(), .bytes = bags.told(id, placed.alone)};
 }
 
+SHARDWISE_INLINE ExpectedCount EmbeddingExpectation::elements_of(std::span<const Block> blocks) const {
+    const Head& head = blocks.front().head;
+    if (blocks.size() > 1 && !pooling->pooled && placement->splits == Splits::rows) {  // each id is in one of them
+        const FeaturePlacement& placed = at(placement->features, head.feature);
+        double share = 0.0;
+        for (const Block& block : blocks)
+            share += at(rows, placed.table).share(block.head.shard);
+        const detail::ExpectedBags bags{at(workload->lengths, placed.feature), samples(0), std::min(1.0, share)};
+        return bags.ids() * head.dim;
+    }
+    if (placement->splits == Splits::rows) return elements({blocks.begin(), blocks.end()});
+    std::int64_t dims = 0;  // of columns, which have as many vectors each
+    for (const Block& block : blocks)
+        dims += block.head.dim;
+    return blocks.front().n * dims;
+}
+
 }  // namespace shardwise::inline SHARDWISE_ABI::steps
