@@ -234,20 +234,25 @@ std::vector<sw::JaggedView<std::int64_t>> views(const std::vector<sw::JaggedBatc
     return all;
 }
 
-/// Distinct (table, row) of some ranks' batches.
-double distinct(const Setting& setting, const std::vector<sw::JaggedBatch<std::int64_t>>& batches, std::size_t first,
-                std::size_t count) {
-    std::set<std::pair<std::size_t, std::int64_t>> rows;
-    for (std::size_t rank = first; rank < first + count; ++rank) {
-        std::size_t bag = 0;
-        std::size_t id = 0;
-        for (std::size_t t = 0; t < setting.tables.size(); ++t)
-            for (std::size_t i = 0;
-                 i < setting.tables[t].features.size() * static_cast<std::size_t>(setting.workload.samples); ++i, ++bag)
-                for (int k = batches[rank].lengths.empty() ? 1 : batches[rank].lengths[bag]; k > 0; --k)
-                    rows.emplace(t, batches[rank].values[id++]);
+/// Distinct (table, row) of so many neighbouring ranks' batches, in the mean over all such.
+double distinct(const Setting& setting, const std::vector<sw::JaggedBatch<std::int64_t>>& batches, std::size_t ranks) {
+    double sum = 0.0;
+    for (std::size_t first = 0; first < batches.size(); first += ranks) {
+        std::set<std::pair<std::size_t, std::int64_t>> rows;
+        for (std::size_t rank = first; rank < first + ranks; ++rank) {
+            std::size_t bag = 0;
+            std::size_t id = 0;
+            for (std::size_t t = 0; t < setting.tables.size(); ++t) {
+                const auto bags =
+                    setting.tables[t].features.size() * static_cast<std::size_t>(setting.workload.samples);
+                for (std::size_t i = 0; i < bags; ++i, ++bag)
+                    for (int k = batches[rank].lengths.empty() ? 1 : batches[rank].lengths[bag]; k > 0; --k)
+                        rows.emplace(t, batches[rank].values[id++]);
+            }
+        }
+        sum += static_cast<double>(rows.size());
     }
-    return static_cast<double>(rows.size());
+    return sum / static_cast<double>(batches.size() / ranks);
 }
 
 /// How closely a number has to be known.
@@ -320,36 +325,36 @@ class Comparison {
         const sw::LayerCost cost = layer_.predict_cost(views(batches), &tally, 0);
         each_number(cost, setting_.topology,
                     [&](const std::string&, Kind, double value) { numbers_.at(next++).add(value); });
-        const auto per_host = static_cast<std::size_t>(setting_.topology.ranks_per_host);
-        numbers_.at(next++).add(distinct(setting_, batches, batches.size() - 1, 1));
-        numbers_.at(next++).add(distinct(setting_, batches, batches.size() - per_host, per_host));
-        numbers_.at(next++).add(distinct(setting_, batches, 0, batches.size()));
+        for (const int ranks : {1, setting_.topology.ranks_per_host, setting_.topology.ranks()})
+            numbers_.at(next++).add(distinct(setting_, batches, static_cast<std::size_t>(ranks)));
         memory_.add(static_cast<double>(tally.bytes()));
     }
-    /// Four standard errors of what a step moves are less than one part in a hundred.
-    [[nodiscard]] bool is_well_known() const {
-        return std::all_of(numbers_.begin(), numbers_.end(), [](const Sampled& of) {
-            return of.kind != Kind::whole || 4 * of.standard_error() <= 0.01 * of.expected;
-        });
+    /// A number of what a step moves of which four standard errors are more than one part in a hundred; empty: none.
+    [[nodiscard]] std::string hardly_known() const {
+        for (const Sampled& of : numbers_)
+            if (of.kind == Kind::whole && 4 * of.standard_error() > 0.01 * of.expected) return text(of);
+        return "";
     }
     void check() const {
         for (const Sampled& of : numbers_) {
             const double off = std::abs(of.mean() - of.expected);
-            const auto text = [&] {
-                return setting_.name() + ": " + of.name + " " + std::to_string(of.mean()) + " +- " +
-                       std::to_string(of.standard_error()) + ", expected " + std::to_string(of.expected);
-            };
             if (of.kind == Kind::whole) {
-                EXPECT_LE(off, 0.01 * of.expected) << text();
+                EXPECT_LE(off, 0.01 * of.expected) << text(of);
             }
-            // what happened in none of the batches may happen in one of a few hundred
-            const double rare = of.kind == Kind::pair ? 1.0 : 0.0;
-            EXPECT_LE(off, 5 * of.standard_error() + 0.001 * of.expected + rare) << text();
+            // 4 bytes of all bags travel or do not: where that happened in none of the batches, its error is not known
+            const double rare =
+                of.kind == Kind::pair ? 6.0 * 4.0 * static_cast<double>(setting_.workload.samples) / of.count : 0.0;
+            EXPECT_LE(off, 5 * of.standard_error() + 0.001 * of.expected + rare) << text(of);
         }
-        EXPECT_NEAR(memory_.mean(), memory_.expected, 0.03 * memory_.expected) << setting_.name() << ": memory";
+        EXPECT_NEAR(memory_.mean(), memory_.expected, 0.05 * memory_.expected) << setting_.name() << ": memory";
     }
 
   private:
+    [[nodiscard]] std::string text(const Sampled& of) const {
+        return setting_.name() + ": " + of.name + " " + std::to_string(of.mean()) + " +- " +
+               std::to_string(of.standard_error()) + ", expected " + std::to_string(of.expected);
+    }
+
     const Setting& setting_;
     sw::LayerBlueprint layer_;
     std::vector<Sampled> numbers_;
@@ -364,10 +369,10 @@ TEST(Expectation, IsTheMeanOverBatches) {
         SCOPED_TRACE("case " + std::to_string(number));
         Comparison comparison{setting};
         Batches batches{setting};
-        for (int drawn = 0; drawn == 0 || (drawn < 3000 && !comparison.is_well_known()); drawn += 25)
-            for (int i = 0; i < 25; ++i)
+        for (int drawn = 0; drawn < 200 || (drawn < 20000 && !comparison.hardly_known().empty()); drawn += 50)
+            for (int i = 0; i < 50; ++i)
                 comparison.add(batches.draw(dice.engine));
-        ASSERT_TRUE(comparison.is_well_known()) << setting.name();
+        ASSERT_EQ(comparison.hardly_known(), "") << setting.name();
         comparison.check();
     }
 }
@@ -386,7 +391,7 @@ RC_GTEST_PROP(Expectation, IsExactWhereNothingDiffers, ()) {
     for (sw::TableConfig& table : setting.tables)
         table.sharding.clear();
     RC_PRE(sw::KnownPolicies{}.refusal(setting.names).empty());
-    setting.towers = {};
+    if (alone) setting.towers = {};
     setting.workload.tables.clear();
     setting.workload.lengths.clear();
     const bool single = dice.one_in(2);

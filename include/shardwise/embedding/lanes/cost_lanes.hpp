@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
@@ -44,9 +46,13 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
         std::int64_t bags = 0;  ///< that the shard is told of
         bool single = false;    ///< each has one id
 
-        /// Bags whose lengths, and whose samples, the shard is told of.
-        [[nodiscard]] std::int64_t lengths() const noexcept { return single || ids == 0 ? 0 : bags; }
-        [[nodiscard]] std::int64_t numbers(std::int64_t samples) const noexcept { return bags == samples ? 0 : bags; }
+        /// What the owner is told: counts, lengths of bags, and whose they are where the feature is not alone in its
+        /// table; ids, and weights.
+        [[nodiscard]] TierTraffic told(bool weighted, bool alone, std::int64_t samples) const noexcept {
+            const std::int64_t lengths = single || ids == 0 ? 0 : bags;
+            const std::int64_t numbers = alone || bags == samples ? 0 : bags;
+            return {.payload = (weighted ? 8 : 4) * ids, .control = 8 + 4 * (lengths + numbers), .messages = 0};
+        }
     };
     struct OwnBatch {
         std::vector<std::int64_t> ids;
@@ -66,6 +72,13 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
     /// Vectors of a block: one a bag when pooled, one an id otherwise.
     [[nodiscard]] std::int64_t rows_of(int source, std::size_t block) const {
         return pooling->pooled ? count(source, block).bags : count(source, block).ids;
+    }
+    /// Elements of blocks of one source and feature.
+    [[nodiscard]] static std::int64_t elements_of(std::span<const Block> blocks) {
+        std::int64_t elements = 0;
+        for (const Block& block : blocks)
+            elements += block.n * block.head.dim;
+        return elements;
     }
     /// How many rows of a shard are touched, of those that `keep` keeps.
     [[nodiscard]] std::int64_t touched_rows(int rank, std::size_t key) const {

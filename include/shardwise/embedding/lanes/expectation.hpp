@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/expected_rows.hpp"
@@ -51,12 +52,14 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     using Touched = TouchedBy;
     struct Count {
         ExpectedCount ids;
-        ExpectedCount bags;          ///< that the shard is told of
-        ExpectedCount with_lengths;  ///< of those, bags whose lengths it is told of, and whose samples
-        ExpectedCount with_numbers;
+        ExpectedCount bags;  ///< that the shard is told of
+        /// What the owner is told of them. Ids and bags depend on each other: `control` has the remainders of all
+        /// bytes, and `payload` none.
+        TierTrafficOf<ExpectedCount> bytes;
 
-        [[nodiscard]] const ExpectedCount& lengths() const noexcept { return with_lengths; }
-        [[nodiscard]] const ExpectedCount& numbers(std::int64_t) const noexcept { return with_numbers; }
+        [[nodiscard]] const TierTrafficOf<ExpectedCount>& told(bool, bool, std::int64_t) const noexcept {
+            return bytes;
+        }
     };
 
     const Workload* workload = nullptr;         ///< what goes in
@@ -77,6 +80,8 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     [[nodiscard]] const ExpectedCount& rows_of(int, std::size_t block) const {
         return pooling->pooled ? counts[block].bags : counts[block].ids;
     }
+    /// Elements of blocks of one source and feature: their numbers of vectors depend on each other.
+    [[nodiscard]] ExpectedCount elements_of(std::span<const Block> blocks) const;
     [[nodiscard]] ExpectedCount touched_rows(int rank, std::size_t key) const {
         return touched_rows(rank, at(touched, rank)[key], key);
     }

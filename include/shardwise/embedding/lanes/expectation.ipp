@@ -12,44 +12,92 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 namespace detail {
 
 /// What the shard of a feature is told of a batch of `all` bags, where each id is there with probability `share`.
-struct ExpectedBags {
-    const BagLengths& lengths;
-    std::int64_t all;
-    double share;
-    double without = lengths.without(share);
-    double with_one = lengths.with_one(share);
-    double with = 1.0 - without;
+class ExpectedBags {
+  public:
+    ExpectedBags(const BagLengths& of, std::int64_t bags, double there)
+        : lengths_{of}, all_{bags}, share_{there}, without_{of.without(there)}, with_one_{of.with_one(there)} {}
 
     /// All bags are of a kind that has this share of them.
-    [[nodiscard]] double all_are(double kind) const { return std::pow(kind, static_cast<double>(all)); }
-    [[nodiscard]] double bags(double kind) const { return kind * static_cast<double>(all); }
+    [[nodiscard]] double all_are(double kind) const { return std::pow(kind, static_cast<double>(all_)); }
+    [[nodiscard]] double bags(double kind) const { return kind * static_cast<double>(all_); }
 
-    [[nodiscard]] ExpectedCount ids() const {
-        Remainders of_bag;
-        for (const BagLengths::Share& of : lengths.shares)
-            of_bag = of_bag.plus(of.share, Remainders::once(share, 1.0 - share).times(of.length));
-        return {bags(share * lengths.mean()), of_bag.times(all)};
+    [[nodiscard]] ExpectedCount ids() const { return {bags(share_ * lengths_.mean()), told_by_bags(1, 0)}; }
+    [[nodiscard]] ExpectedCount with_ids() const {
+        return {bags(with_), Remainders::once(with_, without_).times(all_)};
     }
-    [[nodiscard]] ExpectedCount with_ids() const { return {bags(with), Remainders::once(with, without).times(all)}; }
     /// Those that have ids, unless all of them have.
     [[nodiscard]] ExpectedCount with_ids_unless_all() const {
-        const double all_have = all_are(with);
-        return {bags(with - all_have), with_ids().remainders.plus(-all_have, all).plus(all_have, 0)};
+        const double all_have = all_are(with_);
+        return {bags(with_ - all_have), with_ids().remainders.plus(-all_have, all_).plus(all_have, 0)};
     }
-    /// Those that have ids, unless each of them has one.
-    [[nodiscard]] ExpectedCount with_ids_unless_single() const {
-        const double none_has_more = all_are(without + with_one);
-        const double single =
-            all == 0 ? 0.0 : bags(with_one) * std::pow(without + with_one, static_cast<double>(all - 1));
-        return {
-            bags(with) - single,
-            with_ids().remainders.plus(-1.0, Remainders::once(with_one, without).times(all)).plus(none_has_more, 0)};
+
+    /// What the owner is told of bags that have ids there.
+    /// \param id  bytes of an id and its weight \param alone  nobody asks whose bags they are
+    [[nodiscard]] TierTrafficOf<ExpectedCount> told(std::int64_t id, bool alone) const {
+        const double at_most_one = without_ + with_one_;
+        const double of_single =
+            all_ == 0 ? 0.0 : bags(with_one_) * std::pow(at_most_one, static_cast<double>(all_ - 1));
+        const double with_lengths = bags(with_) - of_single;
+        const double with_numbers = alone ? 0.0 : bags(with_ - all_are(with_));
+        // Lengths stay away where each bag has one id (`single`), numbers where all bags have ids. First as if neither
+        // were so; then what differs where it is.
+        const std::int64_t number = alone ? 0 : 4;
+        const auto single = [&](std::int64_t bag) {
+            return Remainders{}.plus(without_, 0).plus(with_one_, id + bag).times(all_);
+        };
+        const auto full = [&](std::int64_t bag) { return told_by_bag(id, bag, 0.0).times(all_); };
+        const auto both = [&](std::int64_t bag) { return Remainders{}.plus(with_one_, id + bag).times(all_); };
+        const Remainders bytes = told_by_bags(id, 4 + number)
+                                     .plus(1.0, single(number))
+                                     .plus(-1.0, single(4 + number))
+                                     .plus(1.0, full(4))
+                                     .plus(-1.0, full(4 + number))
+                                     .plus(1.0, both(0))
+                                     .plus(-1.0, both(number))
+                                     .plus(-1.0, both(4))
+                                     .plus(1.0, both(4 + number));
+        return traffic(id, 4.0 * (with_lengths + with_numbers), bytes);
     }
-    /// All bags, unless none has an id or, where `may_be_single`, each has one.
-    [[nodiscard]] ExpectedCount all_unless_none(bool may_be_single) const {
-        const double none = all_are(without) + (may_be_single ? all_are(with_one) : 0.0);
-        return ExpectedCount{1.0 - none, Remainders::once(1.0 - none, none)} * all;
+    /// What it is told of all bags: their lengths, unless none has an id or, where `may_be_single`, each has one.
+    [[nodiscard]] TierTrafficOf<ExpectedCount> told_of_all(std::int64_t id, bool may_be_single) const {
+        const double none = all_are(without_);
+        const double single = may_be_single ? all_are(with_one_) : 0.0;
+        const std::int64_t length = 4 * all_;
+        const Remainders bytes = (told_by_bags(id, 0) * Remainders::of(length))
+                                     .plus(none, 0)
+                                     .plus(-none, length)
+                                     .plus(single, id * all_)
+                                     .plus(-single, id * all_ + length);
+        return traffic(id, static_cast<double>(length) * (1.0 - none - single), bytes);
     }
+
+  private:
+    /// Bytes of a bag: of each id there, and of each bag that has one. \param empty  probability of one without
+    [[nodiscard]] Remainders told_by_bag(std::int64_t id, std::int64_t bag, double empty) const {
+        Remainders of_bag;
+        for (const BagLengths::Share& of : lengths_.shares) {
+            const double none = std::pow(1.0 - share_, static_cast<double>(of.length));
+            const Remainders ids =
+                Remainders::once(share_, 1.0 - share_).times(of.length).plus(-none, 0).multiplied(id);
+            of_bag = of_bag.plus(of.share, ids * Remainders::of(bag));
+        }
+        return of_bag.plus(empty, 0);
+    }
+    [[nodiscard]] Remainders told_by_bags(std::int64_t id, std::int64_t bag) const {
+        return told_by_bag(id, bag, without_).times(all_);
+    }
+    [[nodiscard]] TierTrafficOf<ExpectedCount> traffic(std::int64_t id, double control, const Remainders& bytes) const {
+        return {.payload = {ids().mean * static_cast<double>(id), Remainders::of(0)},
+                .control = {8.0 + control, bytes},
+                .messages = 0};
+    }
+
+    const BagLengths& lengths_;
+    std::int64_t all_;
+    double share_;
+    double without_;   // share of bags without an id there
+    double with_one_;  // with exactly one
+    double with_ = 1.0 - without_;
 };
 
 }  // namespace detail
@@ -108,15 +156,28 @@ SHARDWISE_INLINE EmbeddingExpectation::Count EmbeddingExpectation::count_of(int 
     const FeaturePlacement& placed = at(placement->features, feature);
     const detail::ExpectedBags bags{at(workload->lengths, placed.feature), samples(0),
                                     at(rows, placed.table).share(shard)};
+    const std::int64_t id = expected_batch.weighted() ? 8 : 4;
     if (pooling->every_bag)
-        return {.ids = bags.ids(),
-                .bags = samples(0),
-                .with_lengths = bags.all_unless_none(placement->splits != Splits::rows),
-                .with_numbers = 0};
-    return {.ids = bags.ids(),
-            .bags = bags.with_ids(),
-            .with_lengths = bags.with_ids_unless_single(),
-            .with_numbers = bags.with_ids_unless_all()};
+        return {
+            .ids = bags.ids(), .bags = samples(0), .bytes = bags.told_of_all(id, placement->splits != Splits::rows)};
+    return {.ids = bags.ids(), .bags = bags.with_ids(), .bytes = bags.told(id, placed.alone)};
+}
+
+SHARDWISE_INLINE ExpectedCount EmbeddingExpectation::elements_of(std::span<const Block> blocks) const {
+    const Head& head = blocks.front().head;
+    if (blocks.size() > 1 && !pooling->pooled && placement->splits == Splits::rows) {  // each id is in one of them
+        const FeaturePlacement& placed = at(placement->features, head.feature);
+        double share = 0.0;
+        for (const Block& block : blocks)
+            share += at(rows, placed.table).share(block.head.shard);
+        const detail::ExpectedBags bags{at(workload->lengths, placed.feature), samples(0), std::min(1.0, share)};
+        return bags.ids() * head.dim;
+    }
+    if (placement->splits == Splits::rows) return elements({blocks.begin(), blocks.end()});
+    std::int64_t dims = 0;  // of columns, which have as many vectors each
+    for (const Block& block : blocks)
+        dims += block.head.dim;
+    return blocks.front().n * dims;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,18 @@ struct LanesOfRanks {
     void for_sources(int rank, Use use) const {
         for (int number = 0; number < placement->home.size; ++number)
             use(placement->home.member(rank, number));
+    }
+    /// Calls use(blocks) for the blocks of each source and feature on a rank, which stand together.
+    template <class Use>
+    static void for_features(const std::vector<Block>& lane, Use use) {
+        for (std::size_t first = 0; first < lane.size();) {
+            std::size_t end = first;
+            while (end < lane.size() && lane[end].head.source == lane[first].head.source &&
+                   lane[end].head.feature == lane[first].head.feature)
+                ++end;
+            use(std::span<const Block>{lane.data() + first, end - first});
+            first = end;
+        }
     }
     /// The vectors move; `next` is where they are then.
     void step_on(Blocks next) {

@@ -195,11 +195,7 @@ struct IdsBody {
                     IdsTape::for_told(placement, env.under, from, to, [&](const BlockPlace&) { cell.control += 8; });
                 for (const BlockPlace& place : placement.owned_by(to)) {
                     const auto& count = cost.count(from, static_cast<std::size_t>(placement.block_index(place)));
-                    cell.control += 8;
-                    cell.control += 4 * count.lengths();
-                    if (!at(placement.features, place.feature).alone)
-                        cell.control += 4 * count.numbers(cost.samples(from));
-                    cell.payload += (weighted ? 8 : 4) * count.ids;
+                    cell += count.told(weighted, at(placement.features, place.feature).alone, cost.samples(from));
                 }
             });
         }

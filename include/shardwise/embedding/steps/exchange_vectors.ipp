@@ -195,12 +195,14 @@ struct VectorsBody {
         const Codec& codec = cost.wires->forward;
         typename Cost::Blocks next(static_cast<std::size_t>(cost.ranks()));
         for (int holder = 0; holder < cost.ranks(); ++holder)
-            for (auto block : at(cost.vectors, holder)) {
-                const int to = env.group.toward(holder, block.head.source);
-                if (to != holder) round.at(holder, to).payload += block.n * block.head.dim * codec.bytes;
-                block.looked_up |= to != holder || !codec.exact;
-                at(next, to).push_back(block);
-            }
+            Cost::for_features(at(cost.vectors, holder), [&](auto blocks) {
+                const int to = env.group.toward(holder, blocks.front().head.source);
+                if (to != holder) round.at(holder, to).payload += cost.elements_of(blocks) * codec.bytes;
+                for (auto block : blocks) {
+                    block.looked_up |= to != holder || !codec.exact;
+                    at(next, to).push_back(block);
+                }
+            });
         const auto key = [](const auto& block) {
             return std::tuple{block.head.source, block.head.feature, block.head.shard};
         };
@@ -237,11 +239,11 @@ struct GradientsBody {
     static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
         cost.step_back();
         for (int sender = 0; sender < cost.ranks(); ++sender)
-            for (const auto& block : at(cost.vectors, sender)) {
-                const int holder = env.group.toward(sender, block.head.source);
+            Cost::for_features(at(cost.vectors, sender), [&](auto blocks) {
+                const int holder = env.group.toward(sender, blocks.front().head.source);
                 if (holder != sender)
-                    round.at(holder, sender).payload += block.n * block.head.dim * cost.wires->backward.bytes;
-            }
+                    round.at(holder, sender).payload += cost.elements_of(blocks) * cost.wires->backward.bytes;
+            });
     }
 };
 
