@@ -202,6 +202,6 @@ TEST_P(AtSize, PlansKeepWhatTheyPromise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, AtSize, testing::Values(rm1, rm3),
-                         [](const auto& info) { return info.index == 0 ? "RM1" : "RM3"; });
+                         [](const auto& model) { return model.index == 0 ? "RM1" : "RM3"; });
 
 }  // namespace
