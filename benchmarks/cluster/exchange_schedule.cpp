@@ -286,7 +286,7 @@ void check_effects(const CLI::App& app, const Arguments& a) {
     if (!law && (a.sharding == "tiered" || a.sharding == "flex" || a.sharding == "dp"))
         throw sw::BadInput{fmt::format("--sharding {} needs --law: give a law a table", a.sharding)};
     if (law && a.collective == "modules")
-        throw sw::BadInput{"--collective modules has none with --law: give flat, two_stage or hierarchical"};
+        throw sw::BadInput{"--collective modules does not go with --law: give flat, two_stage or hierarchical"};
 }
 
 }  // namespace
