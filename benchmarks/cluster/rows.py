@@ -177,7 +177,7 @@ def draw(records, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", choices=list(LAWS), default=list(LAWS), help="whose laws to take")
+    parser.add_argument("--models", nargs="+", choices=list(LAWS), help="whose laws to take (default: all)")
     parser.add_argument("--law", metavar="LAW", help="a law as plan_rows takes it, in place of models")
     for name, of in (("hosts", "hosts of 8 GPUs"), ("batch", "samples a GPU"), ("dim", "columns")):
         parser.add_argument("--" + name, type=int, default=SETTING[name],
@@ -190,6 +190,10 @@ def main():
     args = parser.parse_args()
     if args.hosts < 2:
         parser.error(f"--hosts {args.hosts}: give at least 2, since the paper's all-to-all crosses hosts")
+    if args.law and args.models:
+        parser.error("--models has no effect with --law: leave one of them away")
+    if args.read and (args.law or args.models or args.order != "pair" or any(getattr(args, n) != v for n, v in SETTING.items())):
+        parser.error("--read simulates nothing: leave away what says what to simulate")
     if args.svg and importlib.util.find_spec("matplotlib") is None:
         parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
     if args.read:
@@ -197,7 +201,7 @@ def main():
             records = json.load(file)
     else:
         setting = {name: getattr(args, name) for name in SETTING}
-        laws = {"law": args.law} if args.law else {model: LAWS[model] for model in args.models}
+        laws = {"law": args.law} if args.law else {model: LAWS[model] for model in args.models or LAWS}
         turns = [(model, way) for model in laws for way in WAYS]
         records, begin = [], time.time()
         for i, (model, way) in enumerate(turns):
