@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "expected_rounds.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/keyed_random.hpp"
 #include "shardwise/dense/dlrm.hpp"
@@ -28,7 +30,8 @@
 
 /// \file
 /// Writes the rounds of a training step on a cluster that need not be there, as the cost reader predicts them:
-/// who sends how many bytes to whom. `replay` sends them.
+/// who sends how many bytes to whom. `replay` sends them. Of batches that are drawn here, or with laws of batches that
+/// nobody draws, in expectation.
 
 namespace {
 
@@ -45,6 +48,8 @@ struct Arguments {
     std::string sharding = "col4";
     int compression = 1;
     std::string out;
+    exchange_schedule::LawArguments law;  // what has no effect on drawn batches
+    bool apart = false;
 };
 
 using Make = sw::LayerBlueprint (*)(const Arguments&);
@@ -152,6 +157,46 @@ nlohmann::json tier(const sw::TierTraffic& t) {
     return {{"payload", t.payload}, {"control", t.control}, {"messages", t.messages}};
 }
 
+using exchange_schedule::Round;
+
+/// Of a step, and of its rounds.
+nlohmann::json summary_of(const Arguments& a, const std::vector<Round>& rounds) {
+    const sw::Cluster a100{};
+    const sw::Cluster h100{.host = {.latency = 2e-6, .bandwidth = 450e9},
+                           .cross_host = {.latency = 5e-6, .bandwidth = 50e9}};
+    nlohmann::json all{{"hosts", a.topology.hosts},
+                       {"ranks_per_host", a.topology.ranks_per_host},
+                       {"batch", a.batch},
+                       {"rounds", nlohmann::json::array()}};
+    for (const Round& round : rounds) {
+        const sw::Traffic total = round.traffic.total();
+        nlohmann::json& one = all["rounds"].emplace_back(nlohmann::json{
+            {"kind", round.kind},
+            {"host", tier(total.host)},
+            {"cross_host", tier(total.cross_host)},
+            {"predicted_us",
+             {{"A100", 1e6 * sw::seconds(round.traffic, a100)}, {"H100", 1e6 * sw::seconds(round.traffic, h100)}}}});
+        if (!round.tier.empty()) one["tier"] = round.tier;
+    }
+    return all;
+}
+
+/// What `replay` reads; a tier's rounds are called TIER/KIND.
+void write(const Arguments& a, const std::vector<Round>& rounds) {
+    if (a.out.empty()) return;
+    std::ofstream file{a.out};
+    file << a.topology.ranks() << " " << rounds.size() << "\n";
+    for (const Round& round : rounds) {
+        file << (round.tier.empty() ? "" : round.tier + "/") << round.kind << "\n";
+        for (int from = 0; from < a.topology.ranks(); ++from)
+            for (int to = 0; to < a.topology.ranks(); ++to) {
+                const sw::TierTraffic& cell = round.traffic.at(from, to);
+                file << cell.payload + cell.control << (to + 1 == a.topology.ranks() ? "\n" : " ");
+            }
+    }
+    if (!file.flush()) throw sw::BadInput{a.out + ": cannot be written"};
+}
+
 /// Of the model that the paper measures: bottom 512-256-D, top 1024-1024-512-256-1, with modules 1024-512-256-1.
 double mflops(const sw::LayerBlueprint& layer, const Arguments& a) {
     const int dim = a.dim / a.compression;
@@ -182,42 +227,66 @@ int run(const Arguments& a) {
     if (a.collective != "modules" && a.compression != 1)
         throw sw::BadInput{"--compression without --collective modules has no effect: leave it away"};
     const sw::LayerBlueprint layer = found->second(a);
-    const std::vector<sw::SegmentCost> costs = rounds(layer, a);
-    const sw::Cluster a100{};
-    const sw::Cluster h100{.host = {.latency = 2e-6, .bandwidth = 450e9},
-                           .cross_host = {.latency = 5e-6, .bandwidth = 50e9}};
-    nlohmann::json all{{"composition", name},
-                       {"hosts", a.topology.hosts},
-                       {"ranks_per_host", a.topology.ranks_per_host},
-                       {"batch", a.batch},
-                       {"compression", a.compression},
-                       {"mflops", mflops(layer, a)},
-                       {"rounds", nlohmann::json::array()}};
-    std::ofstream file;
-    if (!a.out.empty()) {
-        file.open(a.out);
-        file << a.topology.ranks() << " " << costs.size() << "\n";
-    }
-    for (const sw::SegmentCost& round : costs) {
-        const std::string kind = kind_of(layer, round);
-        const sw::Traffic total = round.traffic.total();
-        all["rounds"].push_back(
-            {{"kind", kind},
-             {"host", tier(total.host)},
-             {"cross_host", tier(total.cross_host)},
-             {"predicted_us",
-              {{"A100", 1e6 * sw::seconds(round.traffic, a100)}, {"H100", 1e6 * sw::seconds(round.traffic, h100)}}}});
-        if (a.out.empty()) continue;
-        file << kind << "\n";
-        for (int from = 0; from < a.topology.ranks(); ++from)
-            for (int to = 0; to < a.topology.ranks(); ++to) {
-                const sw::TierTraffic& cell = round.traffic.at(from, to);
-                file << cell.payload + cell.control << (to + 1 == a.topology.ranks() ? "\n" : " ");
-            }
-    }
-    if (!a.out.empty() && !file.flush()) throw sw::BadInput{a.out + ": cannot be written"};
-    fmt::print("{}\n", all.dump());
+    std::vector<Round> all;
+    for (sw::SegmentCost& round : rounds(layer, a))
+        all.push_back({.tier = "", .kind = kind_of(layer, round), .traffic = std::move(round.traffic)});
+    nlohmann::json summary = summary_of(a, all);
+    summary["composition"] = name;
+    summary["compression"] = a.compression;
+    summary["mflops"] = mflops(layer, a);
+    write(a, all);
+    fmt::print("{}\n", summary.dump());
     return 0;
+}
+
+/// The same of laws.
+int run_law(const Arguments& a) {
+    exchange_schedule::LawArguments law = a.law;
+    law.topology = a.topology;
+    law.batch = a.batch;
+    law.dim = a.dim;
+    law.collective = a.collective;
+    law.sharding = a.sharding;
+    exchange_schedule::ExpectedRounds expected = exchange_schedule::expected_rounds(law);
+    std::vector<Round> all = std::move(expected.rounds);
+    if (a.apart) std::move(expected.apart.begin(), expected.apart.end(), std::back_inserter(all));
+    nlohmann::json summary = summary_of(a, all);
+    summary["composition"] = a.collective + "/" + a.sharding;
+    summary["pooling"] = law.pooling;
+    summary["lookups"] = expected.lookups;
+    summary["tiers"] = nlohmann::ordered_json::object();
+    for (const exchange_schedule::PlannedTier& tier : expected.tiers)
+        summary["tiers"][tier.name] = {
+            {"rows", tier.rows},
+            {"coverage", 100.0 * tier.coverage},
+            {"touched", {{"rank", tier.touched_rank}, {"host", tier.touched_host}, {"world", tier.touched_world}}}};
+    write(a, all);
+    fmt::print("{}\n", summary.dump());
+    return 0;
+}
+
+/// \throws BadInput for an option that would change nothing
+void check_effects(const CLI::App& app, const Arguments& a) {
+    const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
+    const bool law = given("--law");
+    for (const char* flag : {"--features", "--rows", "--bag", "--compression"})
+        if (law && given(flag))
+            throw sw::BadInput{
+                fmt::format("{} has no effect with --law: each law is a table of one feature with its own "
+                            "rows and look-ups, so leave it away",
+                            flag)};
+    for (const char* flag : {"--tiers", "--cut", "--pooling", "--reduction", "--apart"})
+        if (!law && given(flag))
+            throw sw::BadInput{fmt::format("{} has no effect without --law: give a law a table", flag)};
+    for (const char* flag : {"--tiers", "--cut", "--reduction", "--apart"})
+        if (law && a.sharding != "tiered" && given(flag))
+            throw sw::BadInput{fmt::format("{} has no effect with --sharding {}: it is of tiers", flag, a.sharding)};
+    if (given("--cut") && a.law.tiers == "dp,row")
+        throw sw::BadInput{"--cut has no effect with --tiers dp,row: it says where DP ends and Flex begins"};
+    if (!law && (a.sharding == "tiered" || a.sharding == "flex" || a.sharding == "dp"))
+        throw sw::BadInput{fmt::format("--sharding {} needs --law: give a law a table", a.sharding)};
+    if (law && a.collective == "modules")
+        throw sw::BadInput{"--collective modules does not go with --law: give flat, two_stage or hierarchical"};
 }
 
 }  // namespace
@@ -227,7 +296,8 @@ int main(int argc, char** argv) {
     CLI::App app{
         "Writes the rounds of a training step of embedding tables on a cluster, as the cost reader predicts them:\n"
         "ranks and rounds; then of each round its kind, and the bytes from each rank to each rank. Prints a summary "
-        "as JSON.",
+        "as JSON.\n"
+        "Ids are drawn uniformly; with --law none are drawn, and bytes are those expected of the law.",
         "exchange_schedule"};
     app.option_defaults()->always_capture_default();
     app.add_option("--hosts", a.topology.hosts, "Hosts")->check(CLI::Range(1, 64));
@@ -238,12 +308,28 @@ int main(int argc, char** argv) {
     app.add_option("--bag", a.bag, "Ids a feature and sample")->check(CLI::Range(1, 1000));
     app.add_option("--rows", a.rows, "Rows of a table")->check(CLI::Range(1, 1 << 30));
     app.add_option("--collective", a.collective, "flat, two_stage, hierarchical, or modules: hierarchical with Dot");
-    app.add_option("--sharding", a.sharding, "table, row, col (a block of columns a rank) or col<blocks a table>");
+    app.add_option("--sharding", a.sharding,
+                   "table, row, col (a block of columns a rank) or col<blocks a table>; with --law: row, flex, dp, "
+                   "table, col, or tiered: rows of each table by FlexShard's plan, in as much memory as row");
     app.add_option("--compression", a.compression, "With modules: how many times as wide their input is");
+    app.add_option("--law", a.law.laws,
+                   "A table and how often its rows are looked up, as plan_rows --law; once a table. In place of "
+                   "--features, --rows and --bag")
+        ->default_str("")
+        ->type_name("LAW");
+    app.add_option("--tiers", a.law.tiers, "With tiered: dp,flex,row or dp,row");
+    app.add_option("--cut", a.law.cut,
+                   "With tiers dp,flex,row: rows in dp end where they would take more memory than in row, or in flex");
+    app.add_option("--reduction", a.law.reduction,
+                   "With tiered: sums of replicated rows travel as touched rows, dense, or auto: whichever is less");
+    app.add_option("--pooling", a.law.pooling, "With --law: sum, mean, or none for sequences");
+    app.add_flag("--apart", a.apart,
+                 "With tiered: behind all rounds the same bytes again, each tier's by itself, as TIER/KIND");
     app.add_option("--out", a.out, "File for the rounds")->default_str("");
     try {
         app.parse(argc, argv);
-        return run(a);
+        check_effects(app, a);
+        return a.law.laws.empty() ? run(a) : run_law(a);
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());
         return 0;

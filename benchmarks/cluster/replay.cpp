@@ -98,11 +98,13 @@ class Replay {
 
     // Seconds that the slowest rank takes for a round.
     double run(const Round& round) {
-        long long sent = 0;
+        long long sent = 0;  // at a time
         long long received = 0;
         for (int r = 0; r < ranks_; ++r) {
-            sent += round.out[static_cast<std::size_t>(r)];
-            received += round.in[static_cast<std::size_t>(r)];
+            const long long out_bytes = round.out[static_cast<std::size_t>(r)];
+            const long long in_bytes = round.in[static_cast<std::size_t>(r)];
+            sent = post_ ? sent + out_bytes : std::max(sent, out_bytes);
+            received = post_ ? received + in_bytes : std::max(received, in_bytes);
         }
         char* const out = exchanged(sent);
         char* const in = exchanged(received);
@@ -118,9 +120,12 @@ class Replay {
             const auto in_bytes = static_cast<int>(round.in[static_cast<std::size_t>(from)]);
             if (in_bytes != 0) MPI_Irecv(in_at, in_bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, next());
             if (out_bytes != 0) MPI_Isend(out_at, out_bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD, next());
-            in_at += in_bytes;
-            out_at += out_bytes;
-            if (!post_) wait();
+            if (post_) {
+                in_at += in_bytes;
+                out_at += out_bytes;
+            } else {
+                wait();
+            }
         }
         wait();
         const double seconds = slowest(MPI_Wtime() - begin);

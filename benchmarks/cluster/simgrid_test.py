@@ -24,7 +24,7 @@ for cluster, nv, nic in (("A100", 300e9, 25e9), ("H100", 450e9, 50e9)):
             expected = {"post": across * part / nic + 5e-6,  # both ports at once: that across is the slower one
                         "pair": across * (part / nic + 5e-6) + inside * (part / nv + 2e-6)}
             for order, seconds in expected.items():
-                found = sweep.simulate(BUILD, folder, cluster, hosts, path, order, 0.0, 0)["vectors"] * 1e-6
+                found = sweep.simulate(BUILD, folder, sweep.CLUSTERS[cluster], hosts, path, order, 0.0, 0)["vectors"] * 1e-6
                 assert abs(found - seconds) < 0.01 * seconds, (cluster, hosts, order, found, seconds)
-            overhead = sweep.simulate(BUILD, folder, cluster, hosts, path, "pair", 5e-6, 0)["vectors"] * 1e-6
+            overhead = sweep.simulate(BUILD, folder, sweep.CLUSTERS[cluster], hosts, path, "pair", 5e-6, 0)["vectors"] * 1e-6
             assert overhead > expected["pair"] + 0.9 * (ranks - 1) * 5e-6, (overhead, expected)

@@ -69,9 +69,8 @@ def platform(hosts, host, cross_host):
     return "\n".join(out + ["</zone></platform>"])
 
 
-def simulate(build, folder, cluster, hosts, schedule, order, overhead, reduced):
-    """{kind: microseconds, summed over the rounds of a kind}"""
-    links = CLUSTERS[cluster]
+def simulate(build, folder, links, hosts, schedule, order, overhead, reduced):
+    """{kind: microseconds, summed over the rounds of a kind}; links: GB/s inside a host and across, as in CLUSTERS"""
     xml, hostfile = os.path.join(folder, "platform.xml"), os.path.join(folder, "hosts")
     with open(xml, "w", encoding="utf-8") as file:
         file.write(platform(hosts, links["host"], links["cross_host"]))
@@ -170,7 +169,7 @@ def measure(build, cluster, hosts, order, overhead):
             choices = {c: schedule_of(build, paths[c], hosts, c, compression) for c in compositions}
             best = min(choices, key=lambda c: predicted(choices[c], cluster))
             schedule = choices[best]
-            times = simulate(build, folder, cluster, hosts, paths[best], order, overhead, DENSE_BYTES)
+            times = simulate(build, folder, CLUSTERS[cluster], hosts, paths[best], order, overhead, DENSE_BYTES)
             compute = schedule["mflops"] * BATCH / (PEAK_SHARE * CLUSTERS[cluster]["peak"])  # MFlops over TFLOP/s: us
             exchange = times["ids"] + times["vectors"] + times["gradients"]
             records.append({"cluster": cluster, "hosts": hosts, "order": order, "overhead": overhead, "name": name,

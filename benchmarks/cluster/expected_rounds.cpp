@@ -1,0 +1,167 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "expected_rounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "shardwise/core/error.hpp"
+#include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/plan/expect.hpp"
+#include "shardwise/planning/flexshard.hpp"
+#include "shardwise/planning/merged_rows.hpp"
+#include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/scaling.hpp"
+#include "shardwise/planning/workloads.hpp"
+#include "shardwise/sharding/row_plan.hpp"
+
+namespace exchange_schedule {
+
+namespace {
+
+namespace sw = shardwise;
+
+/// What a word stands for. \throws BadInput for any other
+template <class Value>
+Value one_of(const char* flag, const std::string& word, const std::map<std::string, Value>& meanings) {
+    const auto found = meanings.find(word);
+    if (found != meanings.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [name, value] : meanings)
+        known.push_back(name);
+    throw sw::BadInput{fmt::format("{} {}: give one of {}", flag, word, fmt::join(known, "; "))};
+}
+
+std::string table_name(std::size_t table) {
+    return fmt::format("T{}", table + 1);
+}
+
+sw::FlexShardPlan plan_of(const LawArguments& a, const std::vector<sw::RowDistribution>& laws, bool flex) {
+    std::vector<sw::RowTable> tables;
+    for (std::size_t t = 0; t < laws.size(); ++t)
+        tables.push_back({.name = table_name(t), .distribution = laws[t], .dim = a.dim});
+    const sw::Scaling scaling{.topology = a.topology, .batch = a.batch};
+    const auto cut =
+        one_of<sw::FlexShardCut>("--cut", a.cut, {{"row", sw::FlexShardCut::row}, {"flex", sw::FlexShardCut::flex}});
+    return sw::plan_flexshard(sw::MergedRows{std::move(tables), a.topology.ranks()}, scaling,
+                              sw::paper_row_memory(scaling), {.flex = flex, .cut = cut});
+}
+
+/// Rows are in the order of their frequency.
+sw::RowPlan rows_of(const sw::FlexShardPlan& plan, const std::vector<std::string>& names) {
+    sw::RowPlan rows{.tiers = names, .tables = {}};
+    for (std::size_t t = 0; t < plan.tables.size(); ++t) {
+        const sw::TableTiers& tiers = plan.tables[t];
+        sw::TableRowPlan& table = rows.tables.emplace_back(
+            sw::all_in_last_tier(table_name(t), tiers.dp.rows + tiers.flex.rows + tiers.row.rows, names.size()));
+        table.tiers = {tiers.dp.rows, tiers.row.rows};
+        if (names.size() == 3) table.tiers.insert(table.tiers.begin() + 1, tiers.flex.rows);
+    }
+    return rows;
+}
+
+/// What the layer chooses between touched and dense sums by.
+void keep_touches(sw::RowPlan& rows, const sw::ExpectedLayerCost& cost) {
+    for (std::size_t t = 0; t < rows.tables.size(); ++t) {
+        rows.tables[t].touches.clear();
+        for (const auto& tier : cost.touched)
+            rows.tables[t].touches.push_back({.rank = std::llround(tier[t].rank),
+                                              .host = std::llround(tier[t].host),
+                                              .world = std::llround(tier[t].world)});
+    }
+}
+
+std::string kind_of(const std::string& step) {
+    constexpr std::array<std::pair<const char*, const char*>, 6> kinds{{{"Ids", "ids"},
+                                                                        {"Vectors", "vectors"},
+                                                                        {"Gradients", "gradients"},
+                                                                        {"Agree", "agree"},
+                                                                        {"Norms", "norms"},
+                                                                        {"Row", "sums"}}};
+    for (const auto& [part, kind] : kinds)
+        if (step.find(part) != std::string::npos) return kind;
+    return "others";
+}
+
+/// A round, and each tier's part of it.
+void add_round(ExpectedRounds& all, const sw::LayerBlueprint& layer, const std::vector<std::string>& tiers,
+               const sw::SegmentCost& cost) {
+    const std::vector<sw::Instruction>& posts = layer.traits().program.segments[cost.segment].posts;
+    std::vector<std::string> kinds;
+    for (std::size_t i = 0; i < posts.size(); ++i) {
+        const std::string kind = kind_of(posts[i].name);
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+        if (!tiers.empty())
+            all.apart.push_back({.tier = tiers[posts[i].branch.front()], .kind = kind, .traffic = cost.steps[i]});
+    }
+    all.rounds.push_back({.tier = "", .kind = fmt::format("{}", fmt::join(kinds, "+")), .traffic = cost.traffic});
+}
+
+}  // namespace
+
+ExpectedRounds expected_rounds(const LawArguments& a) {
+    std::vector<sw::RowDistribution> laws;
+    std::vector<sw::TableConfig> tables;
+    ExpectedRounds all;
+    for (const std::string& law : a.laws) {
+        laws.push_back(sw::row_law(law));
+        tables.push_back({.name = table_name(tables.size()), .rows = laws.back().rows(), .dim = a.dim});
+        all.lookups += laws.back().lookups();
+    }
+    const bool tiered = a.sharding == "tiered";
+    const auto tiers = one_of<std::vector<std::string>>(
+        "--tiers", a.tiers, {{"dp,flex,row", {"dp", "flex", "row"}}, {"dp,row", {"dp", "row"}}});
+    const auto reduction = one_of<std::optional<sw::RowReduction>>(
+        "--reduction", a.reduction,
+        {{"auto", std::nullopt}, {"touched", sw::RowReduction::touched}, {"dense", sw::RowReduction::dense}});
+    const sw::Workload workload = sw::workload_of(laws, tables, a.batch);
+    const sw::LayerNames names{.shardings = tiered ? tiers : std::vector{a.sharding},
+                               .tiered = tiered,
+                               .collective = a.collective,
+                               .optimizer = "sgd",
+                               .pooling = a.pooling};
+    sw::RowPlan rows;
+    const auto draw = [&] { return sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr); };
+    if (tiered) {
+        const sw::FlexShardPlan plan = plan_of(a, laws, tiers.size() == 3);
+        rows = rows_of(plan, tiers);
+        for (sw::TableRowPlan& table : rows.tables)
+            table.reduction = reduction.value_or(sw::RowReduction::touched);
+        const sw::TableTiers total = plan.total();
+        for (const std::string& tier : tiers) {
+            const sw::TierRows& of = tier == "dp" ? total.dp : tier == "flex" ? total.flex : total.row;
+            all.tiers.push_back({.name = tier, .rows = of.rows, .coverage = of.lookups / all.lookups});
+        }
+    } else {
+        all.tiers.push_back({.name = a.sharding, .rows = 0, .coverage = 1.0});
+        for (const sw::TableConfig& table : tables)
+            all.tiers[0].rows += table.rows;
+    }
+    sw::LayerBlueprint layer = draw();
+    sw::ExpectedLayerCost cost = layer.expect_cost(workload);
+    if (tiered && !reduction) {  // how many rows are touched does not depend on it
+        keep_touches(rows, cost);
+        for (sw::TableRowPlan& table : rows.tables)
+            table.reduction.reset();
+        layer = draw();
+        cost = layer.expect_cost(workload);
+    }
+    for (std::size_t part = 0; part < cost.touched.size(); ++part)
+        for (const auto& touched : cost.touched[part]) {
+            all.tiers[part].touched_rank += touched.rank;
+            all.tiers[part].touched_host += touched.host;
+            all.tiers[part].touched_world += touched.world;
+        }
+    for (const sw::SegmentCost& round : sw::rounded(cost.segments))
+        add_round(all, layer, tiered ? tiers : std::vector<std::string>{}, round);
+    return all;
+}
+
+}  // namespace exchange_schedule
