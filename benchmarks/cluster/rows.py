@@ -157,7 +157,7 @@ def draw(records, path):
     import matplotlib
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
-    bars = gains(records)
+    bars = [g for g in gains(records) if g["overlapped"] is not None]  # as in the paper: of tiers
     looks = [("paper_overlapped", "paper, overlapped", "#9fb8d6"), ("overlapped", "simulated, overlapped", "#1f5fa8"),
              ("paper_not", "paper, not overlapped", "#e8c4a6"), ("not", "simulated, not overlapped", "#b3541e"),
              ("step", "simulated, the library's rounds with ids", "#555555")]
