@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Simulates the exchanges of a training step on a sequence table whose rows are in one, two or three tiers; prints FlexShard's Table 6
+"""Simulates the exchanges of a training step on a sequence table whose rows are in one, two or three tiers, and prints FlexShard's Table 6
 and Figure 7 beside what the paper published.
 
     cmake --preset simgrid && cmake --build --preset simgrid --target exchange_schedule replay_smpi
@@ -35,6 +35,7 @@ LAWS = {"RM-1": "slopes:30000000:100064:346144:1284608:0.00128173828125:0.643688
         "RM-3": "slopes:10000000:36704:115296:355264:0.00128173828125:0.573397:0.849764:0.915061:0.890823"}
 SETTING = {"hosts": 4, "batch": 4096, "dim": 256}
 WAYS = {"row": ["--sharding", "row"],
+        "flex": ["--sharding", "flex"],
         "2-tier": ["--sharding", "tiered", "--tiers", "dp,row", "--apart"],
         "3-tier": ["--sharding", "tiered", "--tiers", "dp,flex,row", "--cut", "flex", "--apart"]}
 # Table 6: elements in each direction, then ms of the all-to-all of all GPUs, of that inside hosts, and of the all-reduces of
@@ -78,17 +79,17 @@ def measure(build, setting, model, law, way, order):
         path = os.path.join(folder, "schedule")
         schedule = schedule_of(build, setting, law, way, path)
         us = sweep.simulate(build, folder, links(setting["hosts"], order), setting["hosts"], path, order, 0.0, 0)
-    prefix = "" if way == "row" else "row/"  # alone, its rounds are all that there are
-    times = {"global_all_to_all": us[prefix + "vectors"] + us[prefix + "gradients"]}
-    if "flex" in schedule["tiers"]:
-        times["intra_all_to_all"] = us["flex/vectors"] + us["flex/gradients"]
-        times["cross_all_reduce"] = us["flex/sums"]
-    if "dp" in schedule["tiers"]:
-        times["global_all_reduce"] = us["dp/sums"]
-    home = next(r for r in schedule["rounds"] if r["kind"] == "vectors" and r.get("tier", "row") == "row"
-                and ("tier" in r) == (way != "row"))
-    ranks = setting["hosts"] * sweep.RANKS_A_HOST
-    elements = (home["host"]["payload"] + home["cross_host"]["payload"]) / ranks / 4
+    of = {tier: "" if len(schedule["tiers"]) == 1 else tier + "/" for tier in schedule["tiers"]}  # alone: all rounds
+    times, elements, ranks = {}, 0, setting["hosts"] * sweep.RANKS_A_HOST
+    if "row" in of:
+        times["global_all_to_all"] = us[of["row"] + "vectors"] + us[of["row"] + "gradients"]
+        home = next(r for r in schedule["rounds"] if r["kind"] == "vectors" and r.get("tier") == ("row" if of["row"] else None))
+        elements = (home["host"]["payload"] + home["cross_host"]["payload"]) / ranks / 4
+    if "flex" in of:
+        times["intra_all_to_all"] = us[of["flex"] + "vectors"] + us[of["flex"] + "gradients"]
+        times["cross_all_reduce"] = us[of["flex"] + "sums"]
+    if "dp" in of:
+        times["global_all_reduce"] = us[of["dp"] + "sums"]
     return {"model": model, "law": law, "way": way, "order": order, **setting, "links": links(setting["hosts"], order),
             "tiers": schedule["tiers"], "elements": elements, "ms": {name: 1e-3 * times.get(name, 0) for name in TIMES},
             "ids_ms": 1e-3 * us["ids"], "step_ms": 1e-3 * sum(t for kind, t in us.items() if "/" not in kind),
@@ -98,9 +99,13 @@ def measure(build, setting, model, law, way, order):
 
 
 def total(ms, overlapped):
-    """Of a step's vectors, gradients and sums. Overlapped: what stays inside hosts, and Flex's sums, cost nothing."""
+    """Of a step's vectors, gradients and sums. Overlapped: what stays inside hosts, and Flex's sums, cost nothing; no time is None."""
     names = ["global_all_to_all", "global_all_reduce"] if overlapped else TIMES
-    return sum(ms[name] or 0 for name in names)
+    return sum(ms[name] or 0 for name in names) or None
+
+
+def ratio(base, own):
+    return None if base is None or own is None else base / own
 
 
 def gains(records):
@@ -111,11 +116,10 @@ def gains(records):
         base = row.get(r["model"])
         if r["way"] == "row" or base is None:
             continue
-        known = r["paper"]["elements"] is not None
         found.append({"model": r["model"], "way": r["way"], "step": base["step_ms"] / r["step_ms"],
-                      **{name: total(base["ms"], over) / total(r["ms"], over)
+                      **{name: ratio(total(base["ms"], over), total(r["ms"], over))
                          for name, over in (("overlapped", True), ("not", False))},
-                      **{"paper_" + name: total(base["paper"], over) / total(r["paper"], over) if known else None
+                      **{"paper_" + name: ratio(total(base["paper"], over), total(r["paper"], over))
                          for name, over in (("overlapped", True), ("not", False))}})
     return found
 
@@ -133,7 +137,7 @@ def markdown(records):
         base, paper, ms = row[r["model"]], r["paper"], r["ms"]
 
         def saved(now, before):
-            return None if r["way"] == "row" or not now or not before else 100 * (1 - now / before)
+            return None if r["way"] == "row" or now is None or before is None else 100 * (1 - now / before)
         tiers = {name: tier["rows"] for name, tier in r["tiers"].items()}
         cells = [r["model"], r["way"], ", ".join(f"{tiers[t]:,}" for t in ("dp", "flex") if t in tiers) or "-"]
         million = None if paper["elements"] is None else paper["elements"] / 1e6
@@ -153,7 +157,7 @@ def draw(records, path):
     import matplotlib
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
-    bars = gains(records)
+    bars = [g for g in gains(records) if g["overlapped"] is not None]  # as in the paper: of tiers
     looks = [("paper_overlapped", "paper, overlapped", "#9fb8d6"), ("overlapped", "simulated, overlapped", "#1f5fa8"),
              ("paper_not", "paper, not overlapped", "#e8c4a6"), ("not", "simulated, not overlapped", "#b3541e"),
              ("step", "simulated, the library's rounds with ids", "#555555")]
