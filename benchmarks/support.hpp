@@ -26,6 +26,12 @@
 
 namespace shardwise_bench {
 
+/// Says nothing: what ranks other than 0 report.
+class Silent final : public benchmark::BenchmarkReporter {
+    bool ReportContext(const Context& /*context*/) override { return true; }
+    void ReportRuns(const std::vector<Run>& /*report*/) override {}
+};
+
 /// Takes an argument such as `--rows=8` out of the others.
 /// \param flag  such as `--rows=` \returns what follows the flag; `standard` where it is not there
 inline std::string_view take_argument(int& argc, char** argv, std::string_view flag, std::string_view standard) {

@@ -23,12 +23,6 @@ namespace {
 using shardwise_bench::AllToAll;
 using shardwise_bench::Times;
 
-/// Says nothing: what the other ranks report.
-class Silent final : public benchmark::BenchmarkReporter {
-    bool ReportContext(const Context& /*context*/) override { return true; }
-    void ReportRuns(const std::vector<Run>& /*report*/) override {}
-};
-
 /// The same messages by MPI_Alltoallv: nothing to oneself, as in a round.
 class RawAllToAll {
   public:
@@ -102,7 +96,7 @@ int main(int argc, char** argv) {
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw shardwise::BadInput{"see --help"};
         shardwise_bench::register_exchanges(
             "exchange_mpi", [&](benchmark::State& state) { exchange(state, comm); }, {comm.size()}, quick);
-        Silent silent;
+        shardwise_bench::Silent silent;
         if (comm.rank() == 0) {
             benchmark::RunSpecifiedBenchmarks();
         } else {

@@ -217,12 +217,6 @@ void bench(benchmark::State& state, const Run& on_all_ranks, const Setup& setup,
     count("predicted_peak_MB", measured.sums.predicted_peak / setup.ranks / 1e6);
 }
 
-/// Says nothing: what ranks other than 0 report.
-class Silent final : public benchmark::BenchmarkReporter {
-    bool ReportContext(const Context& /*context*/) override { return true; }
-    void ReportRuns(const std::vector<Run>& /*report*/) override {}
-};
-
 void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool reports) {
     if (!reports) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
@@ -237,7 +231,7 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
                 ->Iterations(quick ? 1 : 9)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
-    Silent silent;
+    shardwise_bench::Silent silent;
     if (reports) {
         benchmark::RunSpecifiedBenchmarks();
     } else {

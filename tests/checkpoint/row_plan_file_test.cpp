@@ -63,12 +63,14 @@ TEST(RowPlanFile, AWrongPlanIsNotWritten) {
 
 /// A file of one table, as it should not be written.
 void write(const std::string& path, const std::vector<std::int64_t>& tiers, const std::vector<std::int64_t>& replicated,
-           const std::vector<std::int64_t>& unseen, const std::vector<std::int64_t>& lookups = {}) {
+           const std::vector<std::int64_t>& unseen, const std::vector<std::int64_t>& lookups = {},
+           const std::vector<std::int64_t>& reduction = {0}) {
     sw::SafetensorsWriter file{path};
     const std::pair<const char*, const std::vector<std::int64_t>&> all[] = {{"tables/t/tiers", tiers},
                                                                             {"tables/t/replicated", replicated},
                                                                             {"tables/t/unseen", unseen},
-                                                                            {"tables/t/lookups", lookups}};
+                                                                            {"tables/t/lookups", lookups},
+                                                                            {"tables/t/reduction", reduction}};
     for (const auto& [name, numbers] : all)
         file.declare(name, sw::TensorType::i64, {std::ssize(numbers)});
     file.metadata("format", "shardwise row plan 1");
@@ -101,6 +103,8 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     EXPECT_EQ(plan_refusal(file.path()), of + "it has look-ups of 1 tiers, and rows of 2");
     write(file.path(), {2, 3}, {1, 0}, {}, {1, -1});
     EXPECT_EQ(plan_refusal(file.path()), of + "a tier has -1 look-ups: give each 0 or more");
+    write(file.path(), {2, 3}, {1, 0}, {}, {}, {2});
+    EXPECT_EQ(plan_refusal(file.path()), of + "its reduction is 2: give 0 for touched or 1 for dense");
     write(file.path(), {2, 3}, {1, 0}, {3});
     EXPECT_EQ(plan_refusal(file.path()), "");
     {

@@ -6,14 +6,12 @@ import gzip
 import json
 import os
 import pathlib
-import pty
 import random
 import re
 import struct
-import subprocess
 import sys
 
-from programs import main, run
+from programs import main, run, shown_on_terminal
 
 FILES = pathlib.Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -241,17 +239,8 @@ def numpy():
 def progress():
     """A long file shows on a terminal how fast it goes and how long it will take."""
     pathlib.Path("big.txt").write_bytes(b"7\n" * 16_000_000)
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.argv[1], "--trace", "big.txt"], stderr=theirs, stdout=subprocess.PIPE, text=True) as done:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:  # the other end is closed
-            pass
-        assert "16000000 samples; counts are exact" in done.stdout.read()
-    assert done.returncode == 0
+    shown, out = shown_on_terminal(sys.argv[1], "--trace", "big.txt")
+    assert "16000000 samples; counts are exact" in out, out
     assert re.search(rb"\d+ samples of about \d+ \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
     assert shown.endswith(b"\r\x1b[2K"), shown[-40:]
 

@@ -4,6 +4,7 @@
 
 import json
 import os
+import pty
 import struct
 import subprocess
 import sys
@@ -48,6 +49,22 @@ def read_safetensors(path):
     metadata = header.pop("__metadata__")
     return metadata, {name: list(struct.unpack(f"<{(t['data_offsets'][1] - t['data_offsets'][0]) // 8}q", data[slice(*t["data_offsets"])]))
                       for name, t in header.items()}
+
+
+def shown_on_terminal(*command):
+    """Runs a program whose stderr is a terminal. Returns what it shows there, and its stdout."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, text=True) as done:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+        out = done.stdout.read()
+    assert done.returncode == 0, (command, done.returncode)
+    return shown, out
 
 
 def write_row_plan(path, tiers, tables, dense=False):

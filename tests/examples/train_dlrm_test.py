@@ -5,14 +5,12 @@ import gzip
 import json
 import math
 import os
-import pty
 import random
 import re
 import struct
-import subprocess
 import sys
 
-from programs import main, run, write_row_plan
+from programs import main, run, shown_on_terminal, write_row_plan
 
 SMALL = ["--steps", 12, "--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512]
 
@@ -394,18 +392,9 @@ def explained():
 
 def profile_progress():
     """The pass that profiles shows on a terminal how fast it goes and how long it will take, and then goes on."""
-    ours, theirs = pty.openpty()
-    command = [sys.argv[1], "--samples", "400000", "--steps", "2", "--test-samples", "0", "--rows", "100", "--sharding", "tiered"]
-    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, text=True) as done:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:  # the other end is closed
-            pass
-        assert "rows placed by a profile of the training data: dp " in done.stdout.read()
-    assert done.returncode == 0
+    shown, out = shown_on_terminal(sys.argv[1], "--samples", "400000", "--steps", "2", "--test-samples", "0", "--rows", "100",
+                                   "--sharding", "tiered")
+    assert "rows placed by a profile of the training data: dp " in out, out
     assert re.search(rb"profiling the training data: \d+ samples of about 400000 \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
 
 

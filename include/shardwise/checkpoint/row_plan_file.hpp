@@ -26,8 +26,8 @@
 /// (ceil(rows / 64),), a bit a row, the lowest first, or (0,) where there is none; and, where they are known,
 /// `tables/<name>/lookups` (tiers,), those of each tier in the profile, `tables/<name>/touches` (tiers, 3), the rows of
 /// each that a step is expected to touch on a rank, a host and in the world, and `tables/<name>/reduction` (1,), 0 for
-/// touched and 1 for dense. The metadata `format` is "shardwise row plan
-/// 1", `tiers` and `tables` JSON lists of names.
+/// touched and 1 for dense.
+/// The metadata `format` is "shardwise row plan 1", `tiers` and `tables` JSON lists of names.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -141,12 +141,15 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
             }
         }
         const std::string reduction = detail::row_plan_tensor(name, "reduction");
-        if (file.tensors().contains(reduction))
-            table.reduction =
-                detail::row_plan_numbers(file, reduction, {1})[0] != 0 ? RowReduction::dense : RowReduction::touched;
         const auto wrong = [&](const std::string& what) {
             return BadInput{concat({path, ": the row plan of table '", name, "': ", what})};
         };
+        if (file.tensors().contains(reduction)) {
+            const std::int64_t number = detail::row_plan_numbers(file, reduction, {1})[0];
+            if (number != 0 && number != 1)
+                throw wrong(concat({"its reduction is ", number, ": give 0 for touched or 1 for dense"}));
+            table.reduction = number == 0 ? RowReduction::touched : RowReduction::dense;
+        }
         if (table.tiers.size() != plan.tiers.size())
             throw wrong(
                 concat({"it has rows of ", table.tiers.size(), " tiers, and the file names ", plan.tiers.size()}));

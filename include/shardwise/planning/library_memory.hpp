@@ -16,10 +16,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// - static bytes: its weights and the optimizer's state, on all ranks (dp), one in a host (flex) or one (row); and the
 ///   map that finds its tier, of rows that are in no order: 8/35 of a byte, and 8 bytes where it is replicated;
 /// - dynamic bytes: those that a look-up needs, and those that the row needs once samples of a rank, of a host or of
-/// any
-///   rank have touched it, as the expectation reader says of a table of such rows. Of the rounds that share the buffer
-///   of a message, those of vectors are taken to need most. The share of samples that hold a row of p look-ups a sample
-///   is 1 - e^-p, as where ids are drawn independently.
+///   any rank have touched it, as the expectation reader says of a table of such rows. Of the rounds that share the
+///   buffer of a message, those of vectors are taken to need most. The share of samples that hold a row of p look-ups a
+///   sample is 1 - e^-p, as where ids are drawn independently.
 ///
 /// Buffers take up to an eighth more, since they come in eighths of powers of two. Of what `scaling` has, topology and
 /// batch are read.

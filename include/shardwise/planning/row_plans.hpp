@@ -27,9 +27,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// The plan of one table that gives its hottest rows to the first tier, the next to the second, and all others to the
 /// last. Rows that an exact profile did not see are marked as such; they stay in the last tier. The plan has the
-/// look-ups of each tier in the profile. \param tiers  (tier): how many rows; what they leave of the table goes to the
-/// last tier, whose own number is not read Not collective. Cost: a sort of the rows that were seen. \throws BadInput
-/// for fewer than two tiers, a negative number of rows, or more replicated rows than were seen
+/// look-ups of each tier in the profile.
+/// \param tiers  (tier): how many rows; what they leave of the table goes to the last tier, whose own number is not
+///               read
+/// Not collective. Cost: a sort of the rows that were seen.
+/// \throws BadInput for fewer than two tiers, a negative number of rows, or more replicated rows than were seen
 [[nodiscard]] TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers);
 
 /// The same of all tables of a profile.
