@@ -20,6 +20,10 @@ target_compile_options(shardwise_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX
 set(cuda_flags -std=c++20 --expt-relaxed-constexpr --Werror=all-warnings --diag-suppress=554)
 target_compile_options(shardwise_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
 
+if(SHARDWISE_ASSERTIONS)
+    target_compile_definitions(shardwise_build_flags INTERFACE SHARDWISE_ASSERTIONS)
+endif()
+
 if(SHARDWISE_SANITIZER)
     set(asan address,undefined)
     set(tsan thread)

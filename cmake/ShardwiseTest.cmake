@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN] [HEADER_ONLY]
+# shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN]
 #                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
 #
 # One GoogleTest executable, test_<name>, with RapidCheck at hand; usually all files of a folder. They are compiled
@@ -12,10 +12,10 @@
 # optimizer. It is one CTest test, `<name>`, or
 #   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
 #   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
-# LIBRARIES is shardwise::core unless given. Bodies are those of shardwise::compiled unless HEADER_ONLY is given, as for
-# what brings its own. A test that asks for a tier which is not there, or for MPI where there is
-# none, is left out with a line that says so. Under the asan and tsan presets only tests that list that sanitizer are
-# built. SHARDWISE_FULL=1 in the environment asks a test for everything; its timeout is then ten times as long.
+# LIBRARIES is shardwise::core unless given; bodies are those of shardwise::compiled, where that is built. A test that
+# asks for a tier which is not there, or for MPI where there is none, is left out with a line that says so. Under the
+# asan and tsan presets only tests that list that sanitizer are built. SHARDWISE_FULL=1 in the environment asks a test
+# for everything; its timeout is then ten times as long.
 #
 # shardwise_compile_fail(NAME <name> SOURCE <file> [LIBRARIES <target>...])
 #
@@ -30,6 +30,9 @@ set(SHARDWISE_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+if(SHARDWISE_SANITIZER)  # needs each path once, not a hundred random cases of it
+    list(APPEND SHARDWISE_TEST_ENVIRONMENT "RC_PARAMS=max_success=20")
+endif()
 
 include(ShardwiseMpiEnvironment)
 
@@ -44,7 +47,7 @@ function(shardwise_missing_tiers RESULT)
 endfunction()
 
 function(shardwise_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN;HEADER_ONLY" "NAME;TIMEOUT"
+    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN" "NAME;TIMEOUT"
         "SOURCES;LIBRARIES;RANKS;MPI_RANKS;SANITIZERS;LABELS")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
         message(FATAL_ERROR "shardwise_test: needs NAME and SOURCES, does not know '${arg_UNPARSED_ARGUMENTS}'")
@@ -74,7 +77,7 @@ function(shardwise_test)
     math(EXPR batch "(${files} + ${units} - 1) / ${units}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    if(TARGET shardwise::compiled AND NOT arg_HEADER_ONLY)
+    if(TARGET shardwise::compiled)
         target_link_libraries(${target} PRIVATE shardwise::compiled)
     endif()
     target_link_libraries(${target} PRIVATE

@@ -18,6 +18,7 @@
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/scaling.hpp"
 #include "shardwise/planning/workloads.hpp"
 #include "shardwise/sharding/row_plan.hpp"
@@ -43,39 +44,22 @@ std::string table_name(std::size_t table) {
     return fmt::format("T{}", table + 1);
 }
 
-sw::FlexShardPlan plan_of(const LawArguments& a, const std::vector<sw::RowDistribution>& laws, bool flex) {
+struct Planned {
+    sw::RowPlan rows;
+    sw::TableTiers total;
+};
+
+Planned plan_of(const LawArguments& a, const std::vector<sw::RowDistribution>& laws, bool flex) {
     std::vector<sw::RowTable> tables;
     for (std::size_t t = 0; t < laws.size(); ++t)
         tables.push_back({.name = table_name(t), .distribution = laws[t], .dim = a.dim});
     const sw::Scaling scaling{.topology = a.topology, .batch = a.batch};
     const auto cut =
         one_of<sw::FlexShardCut>("--cut", a.cut, {{"row", sw::FlexShardCut::row}, {"flex", sw::FlexShardCut::flex}});
-    return sw::plan_flexshard(sw::MergedRows{std::move(tables), a.topology.ranks()}, scaling,
-                              sw::paper_row_memory(scaling), {.flex = flex, .cut = cut});
-}
-
-/// Rows are in the order of their frequency.
-sw::RowPlan rows_of(const sw::FlexShardPlan& plan, const std::vector<std::string>& names) {
-    sw::RowPlan rows{.tiers = names, .tables = {}};
-    for (std::size_t t = 0; t < plan.tables.size(); ++t) {
-        const sw::TableTiers& tiers = plan.tables[t];
-        sw::TableRowPlan& table = rows.tables.emplace_back(
-            sw::all_in_last_tier(table_name(t), tiers.dp.rows + tiers.flex.rows + tiers.row.rows, names.size()));
-        table.tiers = {tiers.dp.rows, tiers.row.rows};
-        if (names.size() == 3) table.tiers.insert(table.tiers.begin() + 1, tiers.flex.rows);
-    }
-    return rows;
-}
-
-/// What the layer chooses between touched and dense sums by.
-void keep_touches(sw::RowPlan& rows, const sw::ExpectedLayerCost& cost) {
-    for (std::size_t t = 0; t < rows.tables.size(); ++t) {
-        rows.tables[t].touches.clear();
-        for (const auto& tier : cost.touched)
-            rows.tables[t].touches.push_back({.rank = std::llround(tier[t].rank),
-                                              .host = std::llround(tier[t].host),
-                                              .world = std::llround(tier[t].world)});
-    }
+    const sw::MergedRows rows{std::move(tables), a.topology.ranks()};
+    const sw::FlexShardOptions options{.flex = flex, .cut = cut};
+    const sw::FlexShardPlan plan = sw::plan_flexshard(rows, scaling, sw::paper_row_memory(scaling), options);
+    return {.rows = sw::plan_in_order(rows, plan, options, scaling), .total = plan.total()};
 }
 
 std::string kind_of(const std::string& step) {
@@ -128,13 +112,12 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
                                .optimizer = "sgd",
                                .pooling = a.pooling};
     sw::RowPlan rows;
-    const auto draw = [&] { return sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr); };
     if (tiered) {
-        const sw::FlexShardPlan plan = plan_of(a, laws, tiers.size() == 3);
-        rows = rows_of(plan, tiers);
+        Planned plan = plan_of(a, laws, tiers.size() == 3);
+        rows = std::move(plan.rows);
         for (sw::TableRowPlan& table : rows.tables)
-            table.reduction = reduction.value_or(sw::RowReduction::touched);
-        const sw::TableTiers total = plan.total();
+            table.reduction = reduction;
+        const sw::TableTiers& total = plan.total;
         for (const std::string& tier : tiers) {
             const sw::TierRows& of = tier == "dp" ? total.dp : tier == "flex" ? total.flex : total.row;
             all.tiers.push_back({.name = tier, .rows = of.rows, .coverage = of.lookups / all.lookups});
@@ -144,15 +127,8 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
         for (const sw::TableConfig& table : tables)
             all.tiers[0].rows += table.rows;
     }
-    sw::LayerBlueprint layer = draw();
-    sw::ExpectedLayerCost cost = layer.expect_cost(workload);
-    if (tiered && !reduction) {  // how many rows are touched does not depend on it
-        keep_touches(rows, cost);
-        for (sw::TableRowPlan& table : rows.tables)
-            table.reduction.reset();
-        layer = draw();
-        cost = layer.expect_cost(workload);
-    }
+    const sw::LayerBlueprint layer = sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr);
+    const sw::ExpectedLayerCost cost = layer.expect_cost(workload);
     for (std::size_t part = 0; part < cost.touched.size(); ++part)
         for (const auto& touched : cost.touched[part]) {
             all.tiers[part].touched_rank += touched.rank;

@@ -34,6 +34,7 @@
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/row_plans.hpp"
 #include "support.hpp"
 #if SHARDWISE_WITH_MPI
 #include "shardwise/comm/mpi.hpp"
@@ -91,15 +92,12 @@ struct Measured {
 
 sw::RowPlan plan_of(const Setup& setup, const sw::RowDistribution& rows, const Way& way, double& coverage) {
     const sw::Scaling scaling{.topology = sw::Topology::of(setup.plan_ranks, setup.plan_hosts), .batch = setup.batch};
-    const sw::FlexShardPlan plan =
-        sw::plan_flexshard(sw::MergedRows{{{.name = "items", .distribution = rows, .dim = setup.dim}}, 1}, scaling,
-                           sw::paper_row_memory(scaling), {.flex = way.flex, .cut = sw::FlexShardCut::flex});
-    const sw::TableTiers& tiers = plan.tables[0];
-    sw::TableRowPlan table = sw::all_in_last_tier("items", rows.rows(), way.shardings.size());
-    table.tiers = {tiers.dp.rows, tiers.row.rows};
-    if (way.flex) table.tiers.insert(table.tiers.begin() + 1, tiers.flex.rows);
-    coverage = 1.0 - tiers.row.lookups / rows.lookups();
-    return {.tiers = way.shardings, .tables = {table}};
+    const sw::MergedRows merged{{{.name = "items", .distribution = rows, .dim = setup.dim}}, 1};
+    const sw::FlexShardOptions options{.flex = way.flex, .cut = sw::FlexShardCut::flex};
+    const sw::FlexShardPlan plan = sw::plan_flexshard(merged, scaling, sw::paper_row_memory(scaling), options);
+    coverage = 1.0 - plan.tables[0].row.lookups / rows.lookups();
+    const sw::Scaling here{.topology = sw::Topology::of(setup.ranks, setup.hosts), .batch = setup.batch};
+    return sw::plan_in_order(merged, plan, options, here);
 }
 
 /// A rank's batch: bags of the two lengths next to the law's mean.

@@ -17,8 +17,7 @@
 #include "result.hpp"
 #include "shardwise/checkpoint/row_plan_file.hpp"
 #include "shardwise/core/error.hpp"
-#include "shardwise/planning/expected_touches.hpp"
-#include "shardwise/planning/row_plans.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 
 /// \file
 /// Which rows of embedding tables to replicate, by how often each is looked up.
@@ -52,8 +51,7 @@ int run(const Options& o) {
     const plan_rows::Result result = plan_rows::plan(o);
     plan_rows::print(result, o);
     if (!o.out.empty()) {
-        shardwise::RowPlan rows = shardwise::plan_by_frequency(o.access, result.plan, o.plan);
-        shardwise::expect_touches(rows, o.access, o.scaling.batch, o.scaling.topology);
+        shardwise::RowPlan rows = plan_rows::row_plan(result, o);
         for (shardwise::TableRowPlan& table : rows.tables)
             table.reduction = o.reduction;
         shardwise::write_row_plan(o.out, rows);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -96,6 +97,14 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     app.add_option("--profile", o.profile,
                    "Access profile of all tables, as profile_rows --out writes it, instead of --distribution and --law")
         ->type_name("FILE");
+    app.add_option("--names", o.names,
+                   "Names of the tables of --distribution and --law, one each, as the model has them that is given "
+                   "the plan. Unless given, the file or the law")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("NAME,...")
+        ->default_str("");
     app.add_option("--dim", o.dims,
                    "Elements of a row, of 4 bytes: one number, or one a table with commas between them")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -144,8 +153,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
             ->type_name("GB/S")
             ->default_str("");
     app.add_option("--out", o.out,
-                   "File for the plan: which rows of the profile's tables are in which tier, as trainers take it "
-                   "(--plan) and read_row_plan reads it")
+                   "File for the plan: which rows of the tables are in which tier, as trainers take it (--plan) and "
+                   "read_row_plan reads it. Those of --distribution and --law are numbered by how often they are "
+                   "looked up: row 0 is the hottest")
         ->type_name("FILE");
     app.add_option(
         "--reduction", reduction,
@@ -172,11 +182,17 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
             "no table to plan for: give --distribution FILE or --law LAW, one a table, or --profile FILE"};
     if (!o.profile.empty() && others != 0)
         throw sw::BadInput{"--profile has all tables: give no --distribution and no --law beside it"};
-    if (o.profile.empty() && !o.out.empty())
-        throw sw::BadInput{
-            fmt::format("--out {} needs --profile FILE: distributions and laws say how often rows are "
-                        "looked up, and not which rows those are",
-                        o.out)};
+    if (!o.profile.empty() && !o.names.empty())
+        throw sw::BadInput{"--names has no effect with --profile: the profile names its tables"};
+    if (!o.names.empty() && o.names.size() != others)
+        throw sw::BadInput{fmt::format("--names {}: {} names for {} tables; give one a table, files before laws",
+                                       fmt::join(o.names, ","), o.names.size(), others)};
+    std::set<std::string> known;
+    for (const std::string& name : o.names)
+        if (name.empty() || !known.insert(name).second)
+            throw sw::BadInput{
+                fmt::format("--names {}: '{}' is empty or stands twice; give each table a name of its own",
+                            fmt::join(o.names, ","), name)};
     if (!o.profile.empty()) o.access = sw::read_profile(o.profile);
     const std::size_t tables = o.profile.empty() ? others : o.access.tables.size();
     if (tables == 0) throw sw::BadInput{fmt::format("{}: a profile of no table", o.profile)};

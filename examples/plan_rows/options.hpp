@@ -22,6 +22,7 @@ namespace sw = shardwise;
 struct Options {
     std::vector<std::string> distributions;  ///< files, each a table
     std::vector<std::string> laws;           ///< each a table, behind those of files
+    std::vector<std::string> names;          ///< (table) of these; the file or the law unless given
     std::string profile;                     ///< file of `access`, instead of these; empty: none
     sw::AccessProfile access;
     std::vector<int> dims{256};  ///< (table), or one for all

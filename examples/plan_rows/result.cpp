@@ -15,10 +15,12 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/library_memory.hpp"
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/row_law.hpp"
 #include "shardwise/planning/row_plans.hpp"
+#include "shardwise/planning/workloads.hpp"
 
 namespace plan_rows {
 
@@ -164,23 +166,40 @@ double dp_over_row_memory(const Result& r, const Options& o, double alpha) {
     return r.memory.bytes(sw::Strategy::dp, dim, alpha) / r.memory.bytes(sw::Strategy::row, dim, alpha);
 }
 
+sw::RowPlan row_plan(const Result& r, const Options& o) {
+    if (o.profile.empty()) return sw::plan_in_order(r.rows, r.plan, o.plan, o.scaling);
+    sw::RowPlan rows = sw::plan_by_frequency(o.access, r.plan, o.plan);
+    sw::expect_touches(rows, sw::use_of(o.access), o.scaling.batch, o.scaling.topology);
+    return rows;
+}
+
 Result plan(const Options& o) {
     std::vector<sw::RowTable> tables;
+    const auto name = [&](const std::string& unless_given) {
+        return o.names.empty() ? unless_given : o.names[tables.size()];
+    };
     for (const std::string& file : o.distributions)
-        tables.push_back({file, read(file), o.dims[tables.size()]});
+        tables.push_back({name(file), read(file), o.dims[tables.size()]});
     for (const std::string& law : o.laws)
-        tables.push_back({law, sw::row_law(law), o.dims[tables.size()]});
+        tables.push_back({name(law), sw::row_law(law), o.dims[tables.size()]});
     for (const sw::TableAccess& table : o.access.tables)
         tables.push_back({table.name, sw::distribution_of(table, o.access.samples), o.dims[tables.size()]});
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},
              .memory = o.library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling),
              .plan = {},
+             .models = {},
              .neutral = {},
              .points = {},
              .seconds = {},
              .cost = {}};
     r.plan = sw::plan_flexshard(r.rows, o.scaling, r.memory, o.plan);
-    r.neutral = sw::neutral_points(o.scaling, r.memory, o.dims.front());
+    for (const bool library : {false, true}) {
+        const sw::RowMemory other = library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling);
+        r.models[library ? 1 : 0] = {.name = other.name,
+                                     .net_bytes = sw::net_bytes(r.rows, r.plan, other),
+                                     .neutral = sw::neutral_points(o.scaling, other, o.dims.front())};
+    }
+    r.neutral = r.models[o.library ? 1 : 0].neutral;
     r.points = sw::curve_points(r.rows, o.scaling, r.memory);
     r.seconds = sw::plan_seconds(r.rows, o.scaling, r.plan);
     for (std::size_t i = 0; i < strategies.size(); ++i)
@@ -192,24 +211,30 @@ Result plan(const Options& o) {
 
 void print(const Result& r, const Options& o) {
     const sw::Topology& topology = o.scaling.topology;
+    const ByModel& other = r.models[o.library ? 0 : 1];
     fmt::print("{} rows in {} table{}, {:.6g} look-ups a sample; {} hosts of {} ranks, {} samples a rank\n\n",
                r.rows.rows(), r.rows.tables().size(), r.rows.tables().size() == 1 ? "" : "s", r.rows.lookups(),
                topology.hosts, topology.ranks_per_host, o.scaling.batch);
     print_tiers("plan", r.plan.total(), nullptr, r, o);
-    fmt::print("  memory {:+.0f} bytes ({}) a rank against all rows in row{}\n\n", r.plan.net_bytes,
-               bytes_text(r.plan.net_bytes), o.library ? ", as this library has it" : "");
+    fmt::print("  memory of a rank against all rows in row, by the {}'s model {:+.0f} bytes ({}), by the {}'s {}\n\n",
+               r.memory.name, r.plan.net_bytes, bytes_text(r.plan.net_bytes), other.name, bytes_text(other.net_bytes));
     if (r.plan.tables.size() > 1)
         for (std::size_t t = 0; t < r.plan.tables.size(); ++t)
             print_tiers(fmt::format("{}, dim {}", r.rows.tables()[t].name, r.rows.tables()[t].dim), r.plan.tables[t],
                         &r.rows.tables()[t].distribution, r, o);
 
-    fmt::print("{:<44} {:>24} {:>24}\n", "a row pays where", "in memory", "in communication");
-    fmt::print("  {:<42} {:>24} {:>24}\n", "dp instead of row", p_text(r.neutral.memory_dp_row),
-               p_text(r.neutral.communication_dp_row));
-    fmt::print("  {:<42} {:>24} {:>24}\n", "dp instead of flex", p_text(r.neutral.memory_dp_flex),
-               p_text(r.neutral.communication_dp_flex));
-    fmt::print("  {:<42} {:>24} {:>24}\n\n", "flex instead of row", p_text(r.neutral.memory_flex_row),
-               p_text(r.neutral.communication_flex_row));
+    const auto print_neutral = [&](const char* name, double sw::NeutralPoints::*memory,
+                                   OptionalNumber sw::NeutralPoints::*communication) {
+        fmt::print("  {:<22} {:>20} {:>22} {:>20}\n", name, p_text(r.models[0].neutral.*memory),
+                   p_text(r.models[1].neutral.*memory), p_text(r.neutral.*communication));
+    };
+    fmt::print("{:<24} {:>20} {:>22} {:>20}\n", "a row pays where", "in memory: paper", "in memory: library",
+               "in communication");
+    print_neutral("dp instead of row", &sw::NeutralPoints::memory_dp_row, &sw::NeutralPoints::communication_dp_row);
+    print_neutral("dp instead of flex", &sw::NeutralPoints::memory_dp_flex, &sw::NeutralPoints::communication_dp_flex);
+    print_neutral("flex instead of row", &sw::NeutralPoints::memory_flex_row,
+                  &sw::NeutralPoints::communication_flex_row);
+    fmt::print("\n");
 
     fmt::print("{:<44} {:>14} {:>10} {:>14} {:>12}\n", "dp instead of row, ever more rows", "rows", "coverage",
                "memory", "ms a step");
@@ -283,12 +308,19 @@ ordered_json to_json(const Result& r, const Options& o) {
                           {"memory", dp_over_row_memory(r, o, alpha)},
                           {"communication", number(sw::dp_over_row(o.scaling, alpha).communication)}});
     }
+    ordered_json models;
+    for (const ByModel& model : r.models)
+        models[model.name] = {{"net_bytes", model.net_bytes},
+                              {"memory_dp_row", number(model.neutral.memory_dp_row)},
+                              {"memory_dp_flex", number(model.neutral.memory_dp_flex)},
+                              {"memory_flex_row", number(model.neutral.memory_flex_row)}};
     return {{"config", config_json(o)},
             {"rows", r.rows.rows()},
             {"lookups_per_sample", lookups},
             {"tiers", tiers},
             {"tables", tables},
             {"net_bytes", r.plan.net_bytes},
+            {"models", models},
             {"neutral",
              {{"memory_dp_row", number(r.neutral.memory_dp_row)},
               {"memory_dp_flex", number(r.neutral.memory_dp_flex)},

@@ -19,6 +19,7 @@
 #include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
 #include "shardwise/planning/row_plans.hpp"
+#include "shardwise/planning/workloads.hpp"
 
 namespace docs_profiles {
 namespace {
@@ -65,8 +66,8 @@ TEST(Profiles, SayHowManyRowsAStepTouches) {
     const std::vector<std::vector<std::int64_t>> rows{{1, 0}};
     // clang-format off
 sw::RowPlan plan = sw::plan_by_frequency(profile, {"dp", "row"}, rows);
-sw::expect_touches(plan, profile, 512, {.hosts = 2, .ranks_per_host = 2});  // 512 samples a rank and step
-plan.tables[0].reduction = sw::RowReduction::dense;                         // or leave it to what is expected
+sw::expect_touches(plan, sw::use_of(profile), 512, {.hosts = 2, .ranks_per_host = 2});  // 512 samples a rank and step
+plan.tables[0].reduction = sw::RowReduction::dense;                                     // or leave it to what is expected
     // clang-format on
     EXPECT_EQ(plan.tables[0].touches[0], (sw::RowTouches{1, 1, 1}));
 }

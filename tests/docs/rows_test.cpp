@@ -5,6 +5,7 @@
 /// The fragments of docs/rows.md.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,6 +37,21 @@ TEST(rows, are_planned) {
     EXPECT_GT(on_each_host, replicated);
     EXPECT_EQ(plan.tables[1].dp.rows, 512);  // in chunks of 32
     EXPECT_LE(plan.net_bytes, 0);
+}
+
+TEST(rows, are_planned_in_order) {
+    const sw::MergedRows rows{{{.name = "clicks", .distribution = sw::row_law("zipf:100000:1.05:400"), .dim = 64}}, 32};
+    const sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
+    // clang-format off
+const sw::FlexShardOptions options{.cut = sw::FlexShardCut::flex};
+const sw::FlexShardPlan counts = sw::plan_flexshard(rows, scaling, sw::paper_row_memory(scaling), options);
+const sw::RowPlan plan = sw::plan_in_order(rows, counts, options, scaling);
+    // clang-format on
+    EXPECT_EQ(plan.tiers, (std::vector<std::string>{"dp", "flex", "row"}));
+    EXPECT_EQ(plan.tables[0].table, "clicks");
+    EXPECT_EQ(plan.tables[0].tiers[1], counts.tables[0].flex.rows);
+    EXPECT_TRUE(plan.tables[0].replicated.empty());
+    EXPECT_EQ(plan.tables[0].touches[0].world, plan.tables[0].tiers[0]);  // p above 1e-3, 131072 samples
 }
 
 TEST(rows, are_planned_for_a_memory_of_ones_own) {

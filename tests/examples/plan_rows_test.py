@@ -60,7 +60,7 @@ def write_hundredth(path, law):
 
 def help_():
     text = run("--help")
-    for part in ("--distribution", "--law", "--dim", "--hosts", "--ranks", "--batch", "--tiers", "--cut", "--chunk", "--multiplier", "--model", "--goal",
+    for part in ("--distribution", "--law", "--names", "--dim", "--hosts", "--ranks", "--batch", "--tiers", "--cut", "--chunk", "--multiplier", "--model", "--goal",
                  "--budget", "--a2a-global", "--a2a-intra", "--ar-global", "--ar-cross", "--svg", "--json", "Exit status"):
         assert part in text, part
 
@@ -269,11 +269,60 @@ def profile():
         assert read_safetensors("pinned.plan")[1]["tables/b/reduction"] == [number]
     run("--distribution", "a", "--reduction", "dense", status=2, says=["--reduction has no effect without --out FILE"])
     for arguments, text in [(["--profile", "profile", "--distribution", "a"], "--profile has all tables: give no --distribution"),
-                            (["--distribution", "a", "--out", "x"], "--out x needs --profile FILE"),
+                            (["--profile", "profile", "--names", "c,d"], "--names has no effect with --profile"),
                             (["--profile", "a"], "a: "),
                             (["--profile", "profile", "--out", "/no/such/folder/plan"], "/no/such/folder/plan: cannot be written")]:
         error = run(*arguments, status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
+
+
+def in_order():
+    """A plan of distributions and laws: their rows are numbered by how often they are looked up."""
+    write_runs("a", [(90, 0.0001), (6, 0.9), (4, 0.25)])
+    common = ["--distribution", "a", "--law", "zipf:50:1.5:3", "--hosts", 2, "--ranks", 4, "--batch", 1024, "--dim", 8, "--chunk", 1]
+    found = plan(*common, "--names", "clicks,users", "--out", "two.plan")
+    metadata, tensors = read_safetensors("two.plan")
+    assert json.loads(metadata["tiers"]) == ["dp", "flex", "row"] and json.loads(metadata["tables"]) == ["clicks", "users"]
+    assert [table["name"] for table in found["tables"]] == ["clicks", "users"]
+    for table in found["tables"]:
+        tiers = [table["tiers"][tier]["rows"] for tier in ("dp", "flex", "row")]
+        name = f"tables/{table['name']}/"
+        assert tensors[name + "tiers"] == tiers and tiers[0] > 0, (tiers, tensors)
+        assert tensors[name + "replicated"] == [] and tensors[name + "unseen"] == [], tensors
+        for tier, lookups in zip(("dp", "flex", "row"), tensors[name + "lookups"]):
+            near(lookups, 1e4 * table["tiers"][tier]["coverage"] * table["lookups_per_sample"], 1e-5)
+    # ten rows that nearly every rank's batch touches; of the others those that 1 - (1 - q)^b says, q = 1 - e^-p
+    assert tensors["tables/clicks/tiers"][0] == 10 and tensors["tables/clicks/touches"][:3] == [10, 10, 10], tensors
+    for touched, samples in zip(tensors["tables/clicks/touches"][3:6] if tensors["tables/clicks/tiers"][1] else tensors["tables/clicks/touches"][6:],
+                                (1024, 2048, 4096)):
+        assert abs(touched - 90 * (1 - (1 - 0.0001) ** samples)) <= 1, (touched, samples)
+    assert json.loads(read_safetensors_of(common)["tables"]) == ["a", "zipf:50:1.5:3"]
+    for names, text in (("a", "--names a: 1 names for 2 tables"), ("a,a", "--names a,a: 'a' is empty or stands twice")):
+        run(*common, "--names", names, status=2, says=[text])
+
+
+def read_safetensors_of(arguments):
+    run(*arguments, "--out", "unnamed.plan")
+    return read_safetensors("unnamed.plan")[0]
+
+
+def models():
+    """What a plan takes by both models of memory, whichever it was made with."""
+    common = ["--law", "zipf_mandelbrot:20000:1.2:10:3", "--dim", 16, "--ranks", 8, "--hosts", 2, "--chunk", 1, "--cut", "flex"]
+    paper, library = plan(*common), plan(*common, "--model", "library")
+    assert paper["tiers"] != library["tiers"], paper["tiers"]
+    for found, name in ((paper, "paper"), (library, "library")):
+        near(found["models"][name]["net_bytes"], found["net_bytes"], 1e-9)
+        assert {k: v for k, v in found["models"][name].items() if k != "net_bytes"} == {
+            k: v for k, v in found["neutral"].items() if k.startswith("memory_")}, found["models"]
+    assert paper["models"]["library"]["net_bytes"] != library["net_bytes"]
+    # all rows in dp, by hand: six times the weights and one vector a look-up, instead of an eighth and two
+    found = plan("--law", "zipf:1000:1:10", "--dim", 16, "--ranks", 8, "--hosts", 2, "--tiers", "dp,row", "--chunk", 1, "--budget", 1e12,
+                 "--model", "library")
+    assert found["tiers"]["dp"]["rows"] == 1000, found["tiers"]
+    near(found["models"]["paper"]["net_bytes"], 1000 * 64 * (6 - 1 / 8) - 4096 * 10 * 64, 1e-9)
+    text = run(*common)
+    assert "in memory: paper" in text and "in memory: library" in text and "by the library's " in text, text
 
 
 def bad_usage():
@@ -328,4 +377,4 @@ def bad_usage():
 
 
 main({"help": help_, "accounting": accounting, "library": library, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
-      "speedup": speedup, "tables": tables, "profile": profile, "bad_usage": bad_usage})
+      "speedup": speedup, "tables": tables, "profile": profile, "in_order": in_order, "models": models, "bad_usage": bad_usage})

@@ -25,6 +25,7 @@
 #include "shardwise/planning/library_memory.hpp"
 #include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/workloads.hpp"
 
 namespace {
@@ -61,17 +62,14 @@ Placed placed(const sw::RowDistribution& law, bool flex, Memory model) {
     Placed result;
     const sw::RowMemory memory =
         model == Memory::paper ? sw::paper_row_memory(scaling) : sw::library_row_memory(scaling, {.pooling = "none"});
-    const sw::FlexShardPlan plan = sw::plan_flexshard(sw::MergedRows{{{"item", law, dim}}, 1}, scaling, memory,
-                                                      {.flex = flex, .cut = sw::FlexShardCut::flex});
-    const sw::TableTiers& tiers = plan.tables[0];
-    sw::TableRowPlan table = sw::all_in_last_tier("item", law.rows(), flex ? 3 : 2);
-    table.tiers = {tiers.dp.rows, tiers.row.rows};
-    if (flex) table.tiers.insert(table.tiers.begin() + 1, tiers.flex.rows);
-    result.names.shardings =
-        flex ? std::vector<std::string>{"dp", "flex", "row"} : std::vector<std::string>{"dp", "row"};
+    const sw::MergedRows rows{{{"item", law, dim}}, 1};
+    const sw::FlexShardOptions options{.flex = flex, .cut = sw::FlexShardCut::flex};
+    const sw::FlexShardPlan plan = sw::plan_flexshard(rows, scaling, memory, options);
+    result.rows = sw::plan_in_order(rows, plan, options, {.topology = topology, .batch = samples});
+    result.rows.tables[0].reduction = sw::RowReduction::touched;
+    result.names.shardings = result.rows.tiers;
     result.names.tiered = true;
-    result.rows = {.tiers = result.names.shardings, .tables = {table}};
-    result.coverage = 1.0 - tiers.row.lookups / law.lookups();
+    result.coverage = 1.0 - plan.tables[0].row.lookups / law.lookups();
     return result;
 }
 

@@ -219,6 +219,34 @@ RC_GTEST_PROP(flexshard, the_least_communication_is_that_of_each_row, ()) {
     RC_ASSERT(with(std::max(0.0, plan.net_bytes / 2)).net_bytes <= std::max(0.0, plan.net_bytes / 2));
 }
 
+/// What a plan takes by the model that it was made with, and by another, whose bytes are not linear in p.
+RC_GTEST_PROP(flexshard, a_plan_takes_what_its_rows_take, ()) {
+    const std::int64_t chunk = any_chunk();
+    const sw::RowDistribution a = any_distribution(chunk);
+    const sw::RowDistribution b = any_distribution(chunk);
+    const sw::MergedRows rows{{{"a", a, 16}, {"b", b, 64}}, chunk};
+    const sw::Scaling scaling = paper_setting();
+    const sw::FlexShardPlan plan = plan_of(rows, {.budget = *rc::gen::inRange(0, 60) * row_bytes}, scaling);
+    const double same = sw::net_bytes(rows, plan, sw::paper_row_memory(scaling));
+    RC_ASSERT(std::abs(same - plan.net_bytes) <= 1e-9 * (1 + std::abs(same)));
+
+    const sw::RowMemory other{
+        .name = "other", .bytes = [](sw::Strategy strategy, double dim, double p) {
+            return (strategy == sw::Strategy::dp ? 3 : strategy == sw::Strategy::flex ? 2 : 1) * dim * (1 - p * p);
+        }};
+    double bytes = 0;
+    for (const int t : {0, 1}) {
+        const std::vector<double> p = chunked(t == 0 ? a : b, chunk);
+        const auto& tiers = plan.tables[static_cast<std::size_t>(t)];
+        for (std::int64_t i = 0; i < tiers.dp.rows + tiers.flex.rows; ++i) {
+            const double of_row = p[static_cast<std::size_t>(i)];
+            bytes += (i < tiers.dp.rows ? 2 : 1) * (t == 0 ? 16 : 64) * (1 - of_row * of_row);
+        }
+    }
+    RC_ASSERT(std::abs(sw::net_bytes(rows, plan, other) - bytes) <= 1e-9 * (1 + bytes));
+    RC_ASSERT_THROWS_AS(static_cast<void>(sw::net_bytes(rows, {}, other)), sw::BadInput);
+}
+
 TEST(flexshard, flex_ends_where_it_is_communication_neutral) {
     sw::Scaling scaling = paper_setting();
     scaling.bandwidths.all_to_all_global = 25e9;

@@ -95,6 +95,25 @@ TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
         sw::BadInput);
 }
 
+TEST(RowPlans, FromLawsToTheRowsOfEachTier) {
+    const sw::Scaling scaling{.topology = {2, 2}, .batch = 1};
+    const sw::MergedRows rows{{{"a", sw::RowDistribution{{{.p = 0.5, .rows = 4}, {.p = 1e-9, .rows = 96}}}, 8},
+                               {"b", sw::RowDistribution{{{.p = 1.0, .rows = 10}}}, 8}},
+                              1};
+    const sw::FlexShardPlan counts{.tables = {{{2, 1.0}, {2, 1.0}, {96, 9.6e-8}}, {{0, 0.0}, {10, 10.0}, {0, 0.0}}}};
+    const sw::RowPlan plan = sw::plan_in_order(rows, counts, {}, scaling);
+    EXPECT_EQ(plan.tiers, (std::vector<std::string>{"dp", "flex", "row"}));
+    EXPECT_EQ(plan.tables[0].table, "a");
+    EXPECT_EQ(plan.tables[0].tiers, (std::vector<std::int64_t>{2, 2, 96}));
+    EXPECT_EQ(plan.tables[1].tiers, (std::vector<std::int64_t>{0, 10, 0}));
+    EXPECT_EQ(plan.tables[0].lookups, (std::vector<std::int64_t>{1000000, 1000000, 0}));
+    // two ids a sample: a row of the first four is in 1 - (3/4)^2 of the samples, and no row of the others
+    EXPECT_EQ(plan.tables[0].touches,
+              (std::vector<sw::RowTouches>{{1, 1, 2}, {1, 1, 2}, {0, 0, 0}}));  // of 2: 0.875, 1.37 and 1.8
+    EXPECT_THROW(static_cast<void>(sw::plan_in_order(rows, {}, {}, scaling)), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::plan_in_order(rows, counts, {.dp = false}, scaling)), sw::BadInput);
+}
+
 std::string error_of(const std::vector<std::int64_t>& tiers) {
     try {
         static_cast<void>(sw::plan_by_frequency(items, tiers));

@@ -3,27 +3,26 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/planning/access_profile.hpp"
+#include "shardwise/embedding/lanes/workload.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
-/// How many rows of each tier a step touches, by a profile: what a layer chooses between touched and dense sums by.
+/// How many rows of each tier a step is expected to touch: what a layer chooses between touched and dense sums by.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Sets `touches` of a table's plan. A row that a share q of the profile's samples hold is touched by b samples with
-/// the probability 1 - (1 - q)^b; rows that the profile does not list, never.
-/// \param profiled  samples of the profile \param samples  of a rank in a step
-/// Not collective. Cost: a pass over the rows that were seen, and 8 bytes a row while it goes on. \throws BadInput for
-/// a profile without samples, fewer than one sample a step, or a plan of another table
-void expect_touches(TableRowPlan& plan, const TableAccess& table, std::int64_t profiled, std::int64_t samples,
-                    const Topology& topology);
-
-/// The same of all tables of a plan. \throws BadInput as above, and for a table that the profile does not have
-void expect_touches(RowPlan& plan, const AccessProfile& profile, std::int64_t samples, const Topology& topology);
+/// Sets `touches` of all tables of a plan. A row that a share q of the samples hold is touched by b samples with the
+/// probability 1 - (1 - q)^b; rows that are not in use, never.
+/// \param use  how the tables are used: use_of() a profile or a law, or a workload's tables; others may be among them
+/// \param samples  of a rank in a step \param topology  of the ranks that hold the rows
+/// Not collective. Cost: a pass over the rows in use, and the memory of a row map while it goes on.
+/// \throws BadInput for fewer than one sample, and for a table of the plan that is not among those in use or has fewer
+/// rows
+void expect_touches(RowPlan& plan, std::span<const TableUse> use, std::int64_t samples, const Topology& topology);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -3,62 +3,68 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
-#include <unordered_map>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/planning/expected_touches.hpp"
+#include "shardwise/sharding/row_map.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-SHARDWISE_INLINE void expect_touches(TableRowPlan& plan, const TableAccess& table, std::int64_t profiled,
-                                     std::int64_t samples, const Topology& topology) {
-    if (plan.table != table.name || plan.rows != table.rows)
-        throw BadInput{concat({"a row plan of table '", plan.table, "' of ", plan.rows, " rows, and a profile of '",
-                               table.name, "' of ", table.rows, ": give the profile that it was made from"})};
-    if (profiled < 1 || samples < 1)
-        throw BadInput{concat({"table '", table.name, "': rows touched by ", samples, " samples, by a profile of ",
-                               profiled, ": give at least one of each"})};
-    check(plan);
-    const std::size_t last = plan.tiers.size() - 1;
-    std::vector<std::size_t> tier_of(static_cast<std::size_t>(plan.rows), last);
-    for (std::int64_t tier = 0, next = 0; tier < static_cast<std::int64_t>(last); ++tier)
-        for (const std::int64_t end = next + plan.tiers[static_cast<std::size_t>(tier)]; next < end; ++next) {
-            const std::int64_t row = plan.replicated.empty() ? next : plan.replicated[static_cast<std::size_t>(next)];
-            tier_of[static_cast<std::size_t>(row)] = static_cast<std::size_t>(tier);
+namespace detail {
+
+/// Of one table. \param samples  of a rank, a host and the world
+SHARDWISE_INLINE std::vector<RowTouches> expected_touches(const TableRowPlan& plan, const TableUse& use,
+                                                          const std::array<std::int64_t, 3>& samples) {
+    const RowMap map{plan};
+    std::vector<std::array<double, 3>> touched(plan.tiers.size());
+    std::vector<std::int64_t> rows(plan.tiers.size());  // of a run
+    std::int64_t next = 0;
+    for (const RowUse& run : use.runs) {
+        std::fill(rows.begin(), rows.end(), 0);
+        const std::int64_t first = std::exchange(next, next + run.rows);
+        for (std::int64_t i = first; i < next; ++i) {
+            const std::int64_t row = use.rows.empty() ? i : use.rows[static_cast<std::size_t>(i)];
+            if (row < 0 || row >= plan.rows)
+                throw BadInput{concat({"table '", plan.table, "': row ", row, " is looked up, and the plan has ",
+                                       plan.rows, " rows: give the plan and the profile of one table"})};
+            ++rows[static_cast<std::size_t>(map.tier(row))];
         }
-    // rows that as many samples hold are touched alike
-    std::vector<std::unordered_map<std::int64_t, std::int64_t>> rows_held_by(plan.tiers.size());
-    for (const RowAccess& row : table.seen)
-        ++rows_held_by[tier_of[static_cast<std::size_t>(row.row)]][row.samples];
-    plan.touches.clear();
-    for (std::size_t tier = 0; tier <= last; ++tier) {
-        const auto by = [&](int ranks) {
-            const double all = static_cast<double>(samples) * ranks;
-            double touched = 0.0;
-            for (const auto& [held_by, rows] : rows_held_by[tier]) {
-                const double q = static_cast<double>(held_by) / static_cast<double>(profiled);
-                touched -= static_cast<double>(rows) * std::expm1(all * std::log1p(-q));
-            }
-            return std::min<std::int64_t>(std::llround(touched), plan.tiers[tier]);
-        };
-        plan.touches.push_back({.rank = by(1), .host = by(topology.ranks_per_host), .world = by(topology.ranks())});
+        for (std::size_t by = 0; by < samples.size(); ++by) {
+            const double chance = -std::expm1(static_cast<double>(samples[by]) * std::log1p(-run.q));
+            for (std::size_t tier = 0; tier < rows.size(); ++tier)
+                touched[tier][by] += rows[tier] == 0 ? 0.0 : static_cast<double>(rows[tier]) * chance;
+        }
     }
+    std::vector<RowTouches> rounded;
+    for (std::size_t tier = 0; tier < touched.size(); ++tier) {
+        const auto whole = [&](std::size_t by) {
+            return std::min<std::int64_t>(std::llround(touched[tier][by]), plan.tiers[tier]);
+        };
+        rounded.push_back({.rank = whole(0), .host = whole(1), .world = whole(2)});
+    }
+    return rounded;
 }
 
-SHARDWISE_INLINE void expect_touches(RowPlan& plan, const AccessProfile& profile, std::int64_t samples,
+}  // namespace detail
+
+SHARDWISE_INLINE void expect_touches(RowPlan& plan, std::span<const TableUse> use, std::int64_t samples,
                                      const Topology& topology) {
+    if (samples < 1) throw BadInput{concat({"rows touched by ", samples, " samples a rank: give at least one"})};
     for (TableRowPlan& table : plan.tables) {
-        const auto found = std::find_if(profile.tables.begin(), profile.tables.end(),
-                                        [&](const TableAccess& other) { return other.name == table.table; });
-        if (found == profile.tables.end())
-            throw BadInput{concat({"the profile has no table '", table.table,
-                                   "': give the one that the plan was made "
-                                   "from"})};
-        expect_touches(table, *found, profile.samples, samples, topology);
+        const auto found =
+            std::find_if(use.begin(), use.end(), [&](const TableUse& other) { return other.table == table.table; });
+        if (found == use.end())
+            throw BadInput{concat({"it is not said how table '", table.table,
+                                   "' of the row plan is used: give the profile that the plan was made from"})};
+        table.touches = detail::expected_touches(
+            table, *found, {samples, samples * topology.ranks_per_host, samples * topology.ranks()});
     }
 }
 

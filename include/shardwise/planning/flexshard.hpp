@@ -76,6 +76,10 @@ struct FlexShardPlan {
 [[nodiscard]] FlexShardPlan plan_flexshard(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory,
                                            const FlexShardOptions& options);
 
+/// What a plan takes by a model of memory, whichever it was made with: bytes of a rank, above all rows in Row.
+/// Cost: a pass over the merged runs of replicated rows. \throws BadInput for a plan of other tables
+[[nodiscard]] double net_bytes(const MergedRows& rows, const FlexShardPlan& plan, const RowMemory& memory);
+
 }  // namespace shardwise::inline SHARDWISE_ABI
 
 #if !defined(SHARDWISE_COMPILED)

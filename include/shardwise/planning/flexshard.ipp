@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
@@ -165,6 +167,33 @@ SHARDWISE_INLINE FlexShardPlan plan_flexshard(const MergedRows& rows, const Scal
                     options.flex ? ", of the all-to-all inside hosts and of the all-reduce across them" : ""})};
     }
     return detail::plan_within(rows, scaling, memory, options, *options.budget);
+}
+
+SHARDWISE_INLINE double net_bytes(const MergedRows& rows, const FlexShardPlan& plan, const RowMemory& memory) {
+    if (plan.tables.size() != rows.tables().size())
+        throw BadInput{concat(
+            {"a plan of ", plan.tables.size(), " tables, and rows of ", rows.tables().size(), ": give its own"})};
+    std::vector<TableTiers> left = plan.tables;
+    const TableTiers total = plan.total();
+    std::int64_t replicated = total.dp.rows + total.flex.rows;
+    double sum = 0.0;
+    for (const MergedRows::Run& run : rows.runs()) {
+        if (replicated == 0) break;
+        std::int64_t here = run.rows;
+        for (const auto& [strategy, tier] :
+             {std::pair{Strategy::dp, &TableTiers::dp}, std::pair{Strategy::flex, &TableTiers::flex}}) {
+            std::int64_t& more = (at(left, run.table).*tier).rows;
+            const std::int64_t count = std::min(here, more);
+            if (count == 0) continue;
+            const double dim = rows.dim(run);
+            sum += static_cast<double>(count) *
+                   (memory.bytes(strategy, dim, run.p) - memory.bytes(Strategy::row, dim, run.p));
+            more -= count;
+            here -= count;
+            replicated -= count;
+        }
+    }
+    return sum;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -10,6 +10,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/planning/access_profile.hpp"
 #include "shardwise/planning/flexshard.hpp"
+#include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_costs.hpp"
 #include "shardwise/planning/row_distribution.hpp"
 #include "shardwise/planning/scaling.hpp"
@@ -53,6 +54,14 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// all Cost: sorts the rows that were seen, and plan_flexshard
 [[nodiscard]] RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
                                    const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk);
+
+/// From laws to the rows of each tier: the plan of tables whose row 0 is looked up most often, row 1 next, and so on.
+/// It has the look-ups of each tier in a million samples, and how many rows a step is expected to touch, as where ids
+/// are drawn independently.
+/// \param rows  what `plan` was made of \param options, scaling  what it was made with
+/// Not collective. Cost: a pass over the replicated rows. \throws BadInput for a plan of other tables
+[[nodiscard]] RowPlan plan_in_order(const MergedRows& rows, const FlexShardPlan& plan, const FlexShardOptions& options,
+                                    const Scaling& scaling);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

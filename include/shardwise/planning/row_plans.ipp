@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_plans.hpp"
+#include "shardwise/planning/workloads.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -50,6 +53,22 @@ SHARDWISE_INLINE std::vector<std::int64_t> lookups_by_tier(const TableAccess& ta
     lookups.push_back(left);
     return lookups;
 }
+
+/// The tiers that options ask for, in order.
+struct NamedTiers {
+    std::vector<std::string> names;
+    std::vector<TierRows TableTiers::*> tiers;
+
+    explicit NamedTiers(const FlexShardOptions& options) {
+        const auto add = [&](Strategy strategy, TierRows TableTiers::*tier) {
+            names.emplace_back(name_of(strategy));
+            tiers.push_back(tier);
+        };
+        if (options.dp) add(Strategy::dp, &TableTiers::dp);
+        if (options.flex) add(Strategy::flex, &TableTiers::flex);
+        add(Strategy::row, &TableTiers::row);
+    }
+};
 
 }  // namespace detail
 
@@ -91,25 +110,17 @@ SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, std::ve
 
 SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, const FlexShardPlan& plan,
                                            const FlexShardOptions& options) {
-    std::vector<std::string> names;
-    std::vector<TierRows TableTiers::*> tiers;
-    const auto add = [&](Strategy strategy, TierRows TableTiers::*tier) {
-        names.emplace_back(name_of(strategy));
-        tiers.push_back(tier);
-    };
-    if (options.dp) add(Strategy::dp, &TableTiers::dp);
-    if (options.flex) add(Strategy::flex, &TableTiers::flex);
-    add(Strategy::row, &TableTiers::row);
+    const detail::NamedTiers named{options};
     std::vector<std::vector<std::int64_t>> rows;
     for (std::size_t t = 0; t < std::min(plan.tables.size(), profile.tables.size()); ++t) {
         std::int64_t seen = std::ssize(profile.tables[t].seen);  // a plan's chunks may hold others
         rows.emplace_back();
-        for (TierRows TableTiers::*tier : tiers) {
+        for (TierRows TableTiers::*tier : named.tiers) {
             rows.back().push_back(std::min((plan.tables[t].*tier).rows, seen));
             seen -= rows.back().back();
         }
     }
-    return plan_by_frequency(profile, std::move(names), rows);
+    return plan_by_frequency(profile, named.names, rows);
 }
 
 SHARDWISE_INLINE RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
@@ -127,8 +138,32 @@ SHARDWISE_INLINE RowPlan plan_profile(const AccessProfile& profile, std::span<co
     for (const TableAccess& table : profile.tables)
         plan.tables.push_back(table.lookups != 0 && !table.seen.empty() ? *next++ : TableTiers{});
     RowPlan rows = plan_by_frequency(profile, plan, options);
-    expect_touches(rows, profile, scaling.batch, scaling.topology);
+    expect_touches(rows, use_of(profile), scaling.batch, scaling.topology);
     return rows;
+}
+
+SHARDWISE_INLINE RowPlan plan_in_order(const MergedRows& rows, const FlexShardPlan& plan,
+                                       const FlexShardOptions& options, const Scaling& scaling) {
+    if (plan.tables.size() != rows.tables().size())
+        throw BadInput{concat(
+            {"a plan of ", plan.tables.size(), " tables, and rows of ", rows.tables().size(), ": give its own"})};
+    const detail::NamedTiers named{options};
+    RowPlan in_order{.tiers = named.names, .tables = {}};
+    std::vector<TableUse> use;
+    for (std::size_t t = 0; t < plan.tables.size(); ++t) {
+        const RowTable& table = rows.tables()[t];
+        TableRowPlan& one = in_order.tables.emplace_back();
+        one.table = table.name;
+        one.rows = table.distribution.rows();
+        for (TierRows TableTiers::*tier : named.tiers) {
+            one.tiers.push_back((plan.tables[t].*tier).rows);
+            one.lookups.push_back(std::llround(1e6 * (plan.tables[t].*tier).lookups));
+        }
+        const std::array bags{BagLengths::near(table.distribution.lookups())};
+        use.push_back(use_of(table.name, table.distribution, bags));
+    }
+    expect_touches(in_order, use, scaling.batch, scaling.topology);
+    return in_order;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

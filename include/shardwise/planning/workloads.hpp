@@ -25,6 +25,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// rows were looked up
 [[nodiscard]] TableUse use_of(const TableAccess& table, std::int64_t samples);
 
+/// The same of all tables of a profile, in its order.
+[[nodiscard]] std::vector<TableUse> use_of(const AccessProfile& profile);
+
 /// How a table is used whose row 0 is looked up most often, row 1 next, and so on, with ids drawn independently: then
 /// 1 - q is the share of samples all of whose ids are others.
 /// \param features  lengths of the bags of each feature of the table

@@ -46,6 +46,13 @@ SHARDWISE_INLINE TableUse use_of(const TableAccess& table, std::int64_t samples)
     return use;
 }
 
+SHARDWISE_INLINE std::vector<TableUse> use_of(const AccessProfile& profile) {
+    std::vector<TableUse> tables;
+    for (const TableAccess& table : profile.tables)
+        tables.push_back(use_of(table, profile.samples));
+    return tables;
+}
+
 SHARDWISE_INLINE TableUse use_of(const std::string& table, const RowDistribution& distribution,
                                  std::span<const BagLengths> features) {
     TableUse use{.table = table, .runs = {}, .rows = {}};
@@ -81,8 +88,7 @@ SHARDWISE_INLINE Workload workload_of(const AccessProfile& profile, const std::v
     for (const TableAccess& table : profile.tables)
         lookups.push_back(profile.samples == 0 ? 0.0 : lookups_per_sample(table, profile.samples));
     Workload workload = detail::with_equal_bags(tables, lookups, samples);
-    for (const TableAccess& table : profile.tables)
-        workload.tables.push_back(use_of(table, profile.samples));
+    workload.tables = use_of(profile);
     return workload;
 }
 
