@@ -5,7 +5,7 @@
 #                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
 #
 # One GoogleTest executable, test_<name>, with RapidCheck at hand; usually all files of a folder. They are compiled
-# together, up to eight in one translation unit, since what costs is GoogleTest, RapidCheck and templates that files
+# together, up to sixteen in one translation unit, since what costs is GoogleTest, RapidCheck and templates that files
 # share: so unnamed namespaces of a folder's files share their names, and a file with COMPILE_OPTIONS of its own stays
 # apart. To run what one file holds: `test_<name> --gtest_filter='<its suite>.*'`. A program of its own is for what
 # needs a process of its own (environment, threads of a BLAS, operator new), other libraries, other sanitizers, or an
@@ -73,7 +73,7 @@ function(shardwise_test)
     set(target test_${arg_NAME})
     add_executable(${target} ${arg_SOURCES})
     list(LENGTH arg_SOURCES files)
-    math(EXPR units "(${files} + 7) / 8")
+    math(EXPR units "(${files} + 15) / 16")
     math(EXPR batch "(${files} + ${units} - 1) / ${units}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)

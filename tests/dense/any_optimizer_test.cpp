@@ -19,18 +19,18 @@ static_assert(sw::DenseOptimizer<sw::AnyDenseOptimizer>);
 /// Steps of both, the second half behind a restored state, as from a checkpoint.
 template <class Optimizer>
 void expect_same_bits(const std::string& name) {
-    constexpr std::size_t count = 53;
+    constexpr std::size_t elements = 53;
     sw::MemoryAccount memory;
-    Optimizer typed{count, memory.tables()};
-    sw::AnyDenseOptimizer first{name, count, memory.tables()};
-    sw::AnyDenseOptimizer second{name, count, memory.tables()};
+    Optimizer typed{elements, memory.tables()};
+    sw::AnyDenseOptimizer first{name, elements, memory.tables()};
+    sw::AnyDenseOptimizer second{name, elements, memory.tables()};
     EXPECT_EQ(first.moments(), Optimizer::moments());
-    EXPECT_EQ(first.state().size(), count * Optimizer::moments());
+    EXPECT_EQ(first.state().size(), elements * Optimizer::moments());
     Random random{7};
-    std::vector<float> expected(count);
+    std::vector<float> expected(elements);
     random.fill(expected);
     std::vector<float> values{expected};
-    std::vector<float> gradients(count);
+    std::vector<float> gradients(elements);
     const auto allocations = memory.allocations();
     for (int t = 0; t < 10; ++t) {
         if (t == 5) {

@@ -5,10 +5,15 @@
 
 #include "shardwise/shardwise.hpp"
 
+#if TWO_UNITS
 std::int64_t bytes_elsewhere();
+#endif
 
 int main() {
     const auto here = shardwise::EmbeddingLayer<>::blueprint({.hosts = 1, .ranks_per_host = 2},
                                                              {{.name = "user", .rows = 10, .dim = 4}});
-    return here.static_bytes(0) > 0 && here.static_bytes(0) == bytes_elsewhere() ? 0 : 1;
+#if TWO_UNITS
+    if (here.static_bytes(0) != bytes_elsewhere()) return 1;
+#endif
+    return here.static_bytes(0) > 0 ? 0 : 1;
 }
