@@ -20,6 +20,7 @@
 #include "evaluation.hpp"
 #include "model.hpp"
 #include "options.hpp"
+#include "output_files.hpp"
 #include "picture.hpp"
 #include "progress.hpp"
 #include "shardwise/comm/thread_world.hpp"
@@ -129,12 +130,6 @@ sw::Affinity read_affinity(const std::string& path) {
         throw sw::BadInput{
             fmt::format("{}: has {} features, and the model {}", path, affinity.features, train_dlrm::categories)};
     return affinity;
-}
-
-void write_text(const std::string& path, const std::string& text) {
-    std::ofstream file{path};
-    file << text;
-    if (!file.flush()) throw sw::BadInput{path + ": cannot be written"};
 }
 
 /// The mean over samples of the absolute cosines, from a model without towers.
@@ -257,7 +252,8 @@ int run(const Arguments& a) {
             for (std::int64_t j = 0; j < affinity.features; ++j)
                 rows.back().push_back(affinity(i, j));
         }
-        write_text(a.save_affinity, nlohmann::json{{"features", names}, {"affinity", rows}}.dump(1) + "\n");
+        output_files::write_text(a.save_affinity,
+                                 nlohmann::json{{"features", names}, {"affinity", rows}}.dump(1) + "\n");
     }
     std::vector<Candidate> candidates;
     for (const auto strategy : {sw::TowerStrategy::coherent, sw::TowerStrategy::diverse}) {
@@ -290,8 +286,9 @@ int run(const Arguments& a) {
     if (better->aucs) more["aucs"] = better->aucs->all;
     if (better->rand_index) more["adjusted_rand_index"] = *better->rand_index;
     sw::write_towers(a.out, better->towers, more);
-    write_text(a.svg, picture(better->partition, names,
-                              fmt::format("{} towers, {}: features in the plane", a.towers, better->strategy)));
+    output_files::write_text(a.svg,
+                             picture(better->partition, names,
+                                     fmt::format("{} towers, {}: features in the plane", a.towers, better->strategy)));
     fmt::print("{}: the {} towers; {}: where the features lie\n", a.out, better->strategy, a.svg);
     return 0;
 }
@@ -350,7 +347,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     if (a.strategy != "coherent" && a.strategy != "diverse" && a.strategy != "both")
         throw sw::BadInput{fmt::format("--strategy '{}': give one of coherent, diverse, both", a.strategy)};
     for (const std::string* path : {&a.out, &a.svg, &a.save_affinity})
-        if (!path->empty()) train_dlrm::check_writable(*path, false);
+        if (!path->empty()) output_files::check_writable(*path, false);
     if (!a.affinity.empty() && a.strategy == "both" && app.get_option("--strategy")->count() == 0)
         a.strategy = "coherent";
     if (a.towers < 1 || a.towers > train_dlrm::categories)

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -11,6 +10,7 @@
 
 #include "count.hpp"
 #include "options.hpp"
+#include "output_files.hpp"
 #include "picture.hpp"
 #include "report.hpp"
 #include "shardwise/checkpoint/profile_file.hpp"
@@ -23,22 +23,16 @@ namespace {
 
 namespace sw = shardwise;
 
-void write_text(const std::string& path, const std::string& text) {
-    std::ofstream file{path};
-    file << text;
-    if (!file.flush()) throw sw::BadInput{path + ": cannot be written"};
-}
-
 int run(const profile_rows::Options& o) {
     const profile_rows::Profiles profiles = profile_rows::count_rows(o);
     fmt::print("{}", profile_rows::to_table(profiles, o));
     if (!o.out.empty()) sw::write_profile(o.out, profiles.before);
     if (!o.svg.empty())
-        write_text(o.svg,
-                   profile_rows::picture(
+        output_files::write_text(
+            o.svg, profile_rows::picture(
                        profiles.before, fmt::format("Frequencies of rows, sorted: {} samples, {:.4g} look-ups each",
                                                     profiles.before.samples, sw::lookups_per_sample(profiles.before))));
-    if (!o.json.empty()) write_text(o.json, profile_rows::to_json(profiles, o).dump(1) + "\n");
+    if (!o.json.empty()) output_files::write_text(o.json, profile_rows::to_json(profiles, o).dump(1) + "\n");
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "output_files.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/criteo_tables.hpp"
 #include "train_dlrm/options.hpp"
@@ -31,7 +32,7 @@ void check(const Options& o) {
     if (o.split && *o.split < 1) throw sw::BadInput{fmt::format("--split {}: give at least 1 line", *o.split)};
     if (o.ranks < 1) throw sw::BadInput{fmt::format("--ranks {}: give at least 1", o.ranks)};
     for (const std::string* path : {&o.out, &o.svg, &o.json})
-        if (!path->empty()) train_dlrm::check_writable(*path, path == &o.out);
+        if (!path->empty()) output_files::check_writable(*path, path == &o.out);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "options.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -16,8 +15,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "output_files.hpp"
 #include "sequence_options.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -190,25 +189,11 @@ void check(const Options& o) {
     if (o.policies.tower == "dot" && o.per_feature + o.per_tower == 0)
         throw sw::BadInput{"--tower dot with --tower-c 0 and --tower-p 0: no vector would be left; give one of them"};
     for (const std::string* path : {&o.json, &o.trace, &o.save})
-        if (!path->empty()) check_writable(*path, path == &o.save);
+        if (!path->empty()) output_files::check_writable(*path, path == &o.save);
     if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
 }
 
 }  // namespace
-
-/// Asks whether a run can write `path` when it ends, and makes no file. All ranks of a job ask at once.
-void check_writable(const std::string& path, bool replaced) {
-    namespace fs = std::filesystem;
-    std::error_code ignored;
-    const fs::path folder = fs::path{path}.parent_path();
-    const bool may_make = access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0;
-    const bool there = access(path.c_str(), F_OK) == 0;
-    const bool may_write = there ? access(path.c_str(), W_OK) == 0 : errno == ENOENT && may_make;
-    if (!may_write || fs::is_directory(path, ignored) || (replaced && !may_make))
-        throw sw::BadInput{path + ": cannot be written"};
-    if (replaced && there && !fs::is_regular_file(path, ignored))
-        throw sw::BadInput{path + ": cannot be replaced, it is no regular file"};
-}
 
 std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv, std::string& text) {
     Options o;

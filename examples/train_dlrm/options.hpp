@@ -113,10 +113,6 @@ struct BatchShape {
 /// The module of each tower, where policies.tower says that there is one.
 [[nodiscard]] sw::AnyModule::Config module_config(const Options& options);
 
-/// Asks whether a run can write `path`, and makes no file. All ranks of a job ask at once. \throws BadInput
-/// \param replaced  the file is written beside an older one, which it then replaces
-void check_writable(const std::string& path, bool replaced);
-
 /// The tables of the model.
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "evaluation.hpp"
 #include "meter.hpp"
 #include "model.hpp"
+#include "output_files.hpp"
 #include "place_rows.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -336,10 +336,7 @@ void Trainer::report() {
     fmt::print("{}", to_table(r));
     std::fflush(stdout);
     if (const std::string hint = sw::blas_hint(); !hint.empty()) fmt::print(stderr, "{}\n", hint);
-    if (o_.json.empty()) return;
-    std::ofstream file{o_.json};
-    file << to_json(r, o_).dump(2) << "\n";
-    if (!file.flush()) throw sw::BadInput{o_.json + ": cannot be written"};
+    if (!o_.json.empty()) output_files::write_text(o_.json, to_json(r, o_).dump(2) + "\n");
 }
 
 }  // namespace
