@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "shardwise/checkpoint/safetensors.hpp"
+#include "shardwise/checkpoint/table_names.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -30,7 +29,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-inline constexpr const char* profile_format = "shardwise access profile 1";
+inline constexpr TableFile profile_file{"shardwise access profile 1", "access profile", "profile_rows"};
 
 /// The columns of a table's rows, as tensors.
 struct ProfileColumn {
@@ -43,32 +42,14 @@ inline constexpr std::array<ProfileColumn, 3> profile_columns = {
 /// Rows that pass through memory at once.
 inline constexpr std::int64_t profile_chunk = std::int64_t{1} << 16;
 
-[[nodiscard]] inline std::string profile_tensor(const std::string& table, const char* what) {
-    return concat({"tables/", table, "/", what});
-}
-
-/// The names of a file's tables. \throws BadInput when the file is no profile
-[[nodiscard]] inline std::vector<std::string> profile_tables(const SafetensorsReader& file) {
-    const auto format = file.metadata().find("format");
-    const auto tables = file.metadata().find("tables");
-    if (format == file.metadata().end() || format->second != profile_format || tables == file.metadata().end())
-        throw BadInput{concat({file.path(), ": is no access profile: its metadata has no format '", profile_format,
-                               "' and tables; profile_rows --out writes one"})};
-    const nlohmann::json names = nlohmann::json::parse(tables->second, nullptr, false);
-    const auto is_text = [](const nlohmann::json& name) { return name.is_string(); };
-    if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
-        throw BadInput{concat({file.path(), ": the metadata 'tables' is no JSON list of names"})};
-    return names.get<std::vector<std::string>>();
-}
-
 /// The rows of one table of a file.
 [[nodiscard]] inline std::vector<RowAccess> read_rows(SafetensorsReader& file, const std::string& table) {
-    const auto found = file.tensors().find(profile_tensor(table, "row"));
+    const auto found = file.tensors().find(table_tensor(table, "row"));
     const std::int64_t count = found == file.tensors().end() ? 0 : found->second.elements();
     std::vector<RowAccess> rows;
     std::vector<std::int64_t> chunk;
     for (const ProfileColumn& column : profile_columns) {
-        const TensorInfo& tensor = file.require(profile_tensor(table, column.name), TensorType::i64, {count});
+        const TensorInfo& tensor = file.require(table_tensor(table, column.name), TensorType::i64, {count});
         rows.resize(static_cast<std::size_t>(count));
         for (std::int64_t first = 0; first < count; first += profile_chunk) {
             chunk.resize(static_cast<std::size_t>(std::min(profile_chunk, count - first)));
@@ -91,12 +72,12 @@ inline void write_profile(const std::string& path, const AccessProfile& profile)
     file.declare("samples", TensorType::i64, {});
     for (const TableAccess& table : profile.tables) {
         names.push_back(table.name);
-        file.declare(detail::profile_tensor(table.name, "total"), TensorType::i64, {3});
+        file.declare(detail::table_tensor(table.name, "total"), TensorType::i64, {3});
         for (const detail::ProfileColumn& column : detail::profile_columns)
-            file.declare(detail::profile_tensor(table.name, column.name), TensorType::i64, {std::ssize(table.seen)});
+            file.declare(detail::table_tensor(table.name, column.name), TensorType::i64, {std::ssize(table.seen)});
     }
-    file.metadata("format", detail::profile_format);
-    file.metadata("tables", nlohmann::json(names).dump());
+    file.metadata("format", detail::profile_file.format);
+    file.metadata("tables", detail::names_text(names));
     file.begin();
     file.append(std::span{&profile.samples, 1});
     std::vector<std::int64_t> chunk;
@@ -123,11 +104,11 @@ inline void write_profile(const std::string& path, const AccessProfile& profile)
 [[nodiscard]] inline AccessProfile read_profile(const std::string& path) {
     SafetensorsReader file{path};
     AccessProfile profile;
-    const std::vector<std::string> names = detail::profile_tables(file);
+    const std::vector<std::string> names = detail::names_in(file, detail::profile_file, "tables");
     file.read(file.require("samples", TensorType::i64, {}), 0, std::span{&profile.samples, 1});
     for (const std::string& name : names) {
         std::array<std::int64_t, 3> total{};
-        file.read(file.require(detail::profile_tensor(name, "total"), TensorType::i64, {3}), 0,
+        file.read(file.require(detail::table_tensor(name, "total"), TensorType::i64, {3}), 0,
                   std::span<std::int64_t>{total});
         profile.tables.push_back({.name = name,
                                   .rows = total[0],

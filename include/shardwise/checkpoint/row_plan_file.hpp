@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "shardwise/checkpoint/safetensors.hpp"
+#include "shardwise/checkpoint/table_names.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -33,24 +31,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-inline constexpr const char* row_plan_format = "shardwise row plan 1";
+inline constexpr TableFile row_plan_file{"shardwise row plan 1", "row plan", "plan_rows"};
 
-[[nodiscard]] inline std::string row_plan_tensor(const std::string& table, const char* what) {
-    return concat({"tables/", table, "/", what});
-}
-/// A list of names in a file's metadata. \throws BadInput when the file is no row plan
-[[nodiscard]] inline std::vector<std::string> row_plan_names(const SafetensorsReader& file, const char* what) {
-    const auto format = file.metadata().find("format");
-    const auto found = file.metadata().find(what);
-    if (format == file.metadata().end() || format->second != row_plan_format || found == file.metadata().end())
-        throw BadInput{concat({file.path(), ": is no row plan: its metadata has no format '", row_plan_format, "' and ",
-                               what, "; plan_rows --out writes one"})};
-    const nlohmann::json names = nlohmann::json::parse(found->second, nullptr, false);
-    const auto is_text = [](const nlohmann::json& name) { return name.is_string(); };
-    if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
-        throw BadInput{concat({file.path(), ": the metadata '", what, "' is no JSON list of names"})};
-    return names.get<std::vector<std::string>>();
-}
 /// Numbers in a shape.
 [[nodiscard]] inline std::vector<std::int64_t> row_plan_numbers(SafetensorsReader& file, const std::string& name,
                                                                 const std::vector<std::int64_t>& shape) {
@@ -93,20 +75,19 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         check(table);
         names.push_back(table.table);
         const auto declare = [&](const char* what, std::int64_t count) {
-            file.declare(detail::row_plan_tensor(table.table, what), TensorType::i64, {count});
+            file.declare(detail::table_tensor(table.table, what), TensorType::i64, {count});
         };
         declare("tiers", std::ssize(table.tiers));
         declare("replicated", std::ssize(table.replicated));
         declare("unseen", (std::ssize(table.unseen) + 63) / 64);
         if (!table.lookups.empty()) declare("lookups", std::ssize(table.lookups));
         if (!table.touches.empty())
-            file.declare(detail::row_plan_tensor(table.table, "touches"), TensorType::i64,
-                         {std::ssize(table.touches), 3});
+            file.declare(detail::table_tensor(table.table, "touches"), TensorType::i64, {std::ssize(table.touches), 3});
         if (table.reduction.has_value()) declare("reduction", 1);
     }
-    file.metadata("format", detail::row_plan_format);
-    file.metadata("tiers", nlohmann::json(plan.tiers).dump());
-    file.metadata("tables", nlohmann::json(names).dump());
+    file.metadata("format", detail::row_plan_file.format);
+    file.metadata("tiers", detail::names_text(plan.tiers));
+    file.metadata("tables", detail::names_text(names));
     file.begin();
     for (const TableRowPlan& table : plan.tables)
         for (const auto& numbers : {table.tiers, table.replicated, detail::bits_of(table.unseen), table.lookups,
@@ -121,16 +102,16 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
 /// is none of its table, tiers that do not add up, look-ups that are none
 [[nodiscard]] inline RowPlan read_row_plan(const std::string& path) {
     SafetensorsReader file{path};
-    RowPlan plan{.tiers = detail::row_plan_names(file, "tiers"), .tables = {}};
-    for (const std::string& name : detail::row_plan_names(file, "tables")) {
+    RowPlan plan{.tiers = detail::names_in(file, detail::row_plan_file, "tiers"), .tables = {}};
+    for (const std::string& name : detail::names_in(file, detail::row_plan_file, "tables")) {
         TableRowPlan& table = plan.tables.emplace_back();
         table.table = name;
-        table.tiers = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "tiers"));
-        table.replicated = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "replicated"));
-        const auto unseen = detail::row_plan_numbers(file, detail::row_plan_tensor(name, "unseen"));
-        const std::string lookups = detail::row_plan_tensor(name, "lookups");
+        table.tiers = detail::row_plan_numbers(file, detail::table_tensor(name, "tiers"));
+        table.replicated = detail::row_plan_numbers(file, detail::table_tensor(name, "replicated"));
+        const auto unseen = detail::row_plan_numbers(file, detail::table_tensor(name, "unseen"));
+        const std::string lookups = detail::table_tensor(name, "lookups");
         if (file.tensors().contains(lookups)) table.lookups = detail::row_plan_numbers(file, lookups);
-        const std::string touches = detail::row_plan_tensor(name, "touches");
+        const std::string touches = detail::table_tensor(name, "touches");
         if (file.tensors().contains(touches)) {
             const auto tiers = std::ssize(table.tiers);
             table.touches.resize(table.tiers.size());
@@ -140,7 +121,7 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
                 ++tier;
             }
         }
-        const std::string reduction = detail::row_plan_tensor(name, "reduction");
+        const std::string reduction = detail::table_tensor(name, "reduction");
         const auto wrong = [&](const std::string& what) {
             return BadInput{concat({path, ": the row plan of table '", name, "': ", what})};
         };
