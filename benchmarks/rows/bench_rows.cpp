@@ -3,10 +3,11 @@
 
 // A training step of one table whose rows are looked up by a law, under Row, Flex, two and three tiers; as sequences
 // and as sums. The tiers' plan is FlexShard's. Ranks are threads of this process, or under mpirun its processes. Bytes
-// are those of all ranks a step (payload), memory is a rank's; a step is timed on rank 0.
+// are those of all ranks a step (payload), memory is a rank's; a step is timed on rank 0. All four are there at once
+// and step in turn: of_row and forward_of_row are ratios of medians.
 //
 //   bench_rows [--law=LAW] [--hosts=2] [--ranks=8] [--batch=4096] [--dim=64] [--plan_hosts=4] [--plan_ranks=32]
-//              [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
+//              [--steps=15] [--quick=1] [--benchmark_filter=...] [--benchmark_format=json]
 //   mpirun -n 8 bench_rows --hosts=2
 
 #include <algorithm>
@@ -116,95 +117,147 @@ sw::JaggedBatch<std::int64_t> draw(const Setup& setup, const sw::RowDistribution
     return batch;
 }
 
-/// Some steps on one rank, the first of which allocates and is not counted.
-Measured measure(sw::CommunicatorRef below, const Setup& setup, const Way& way, bool sequences, int steps) {
-    const sw::RowDistribution rows = sw::row_law(setup.law);
-    const sw::RowSampler sampler{rows};
-    Measured measured;
-    const sw::RowPlan plan = way.shardings.size() > 1 ? plan_of(setup, rows, way, measured.coverage) : sw::RowPlan{};
-    sw::CountingCommunicator<sw::CommunicatorRef> comm{below};
-    const sw::LayerNames names{
-        .shardings = way.shardings, .tiered = way.shardings.size() > 1, .pooling = sequences ? "none" : "sum"};
-    const auto layer = sw::make_layer(comm, {{.name = "items", .rows = rows.rows(), .dim = setup.dim}}, names,
-                                      {.rows = names.tiered ? &plan : nullptr});
-    std::vector<sw::JaggedBatch<std::int64_t>> batches;
-    std::size_t longest = 0;
-    for (int i = 0; i < 3; ++i) {
-        batches.push_back(draw(setup, rows, sampler, comm.rank(), i));
-        longest = std::max(longest, batches.back().values.size());
+/// A layer that places rows one way, on one rank.
+class Layer {
+  public:
+    Layer(sw::CommunicatorRef& comm, const Setup& setup, const Way& way, bool sequences)
+        : sequences_{sequences}, comm_{comm} {
+        const sw::RowDistribution rows = sw::row_law(setup.law);
+        const sw::RowSampler sampler{rows};
+        const bool tiered = way.shardings.size() > 1;
+        sw::RowPlan plan;
+        if (tiered) plan = plan_of(setup, rows, way, measured_.coverage);
+        layer_ = sw::make_layer(comm_, {{.name = "items", .rows = rows.rows(), .dim = setup.dim}},
+                                {.shardings = way.shardings, .tiered = tiered, .pooling = sequences ? "none" : "sum"},
+                                {.rows = tiered ? &plan : nullptr});
+        for (int rank = 0; rank < comm.size(); ++rank)
+            for (int i = 0; i < count; ++i)
+                batches_.push_back(draw(setup, rows, sampler, rank, i));
+        std::size_t longest = 0;
+        for (const auto& batch : batches_)
+            longest = std::max(longest, batch.values.size());
+        gradient_.assign(
+            (sequences ? longest : static_cast<std::size_t>(setup.batch)) * static_cast<std::size_t>(setup.dim), 1e-3F);
     }
-    const std::vector<float> gradient(
-        (sequences ? longest : static_cast<std::size_t>(setup.batch)) * static_cast<std::size_t>(setup.dim), 1e-3F);
-    sw::Traffic before;
-    std::int64_t packed = 0;
-    std::int64_t looked_up = 0;
-    for (int step = 0; step <= steps; ++step) {
-        const auto& batch = batches[static_cast<std::size_t>(step) % batches.size()];
+
+    /// Takes a step; the first one allocates and is not counted.
+    void step() {
+        const auto& batch = at(comm_.rank(), step_++ % count);
         double forward = 0;
         const double all = shardwise_bench::seconds([&] {
-            auto flight = layer->start(batch.view());
+            auto flight = layer_->start(batch.view());
             sw::LayerVectors vectors;
-            forward = shardwise_bench::seconds([&] { vectors = layer->forward(flight); });
-            const sw::MatrixView<const float> of = sequences ? vectors.sequences[0] : vectors.pooled;
-            const sw::MatrixView<const float> learnt{gradient.data(), of.rows(), of.columns(), of.columns()};
-            layer->backward(std::move(flight), sequences ? sw::LayerVectors{.sequences = {&learnt, 1}}
-                                                         : sw::LayerVectors{.pooled = learnt});
+            forward = shardwise_bench::seconds([&] { vectors = layer_->forward(flight); });
+            const sw::MatrixView<const float> of = sequences_ ? vectors.sequences[0] : vectors.pooled;
+            const sw::MatrixView<const float> learnt{gradient_.data(), of.rows(), of.columns(), of.columns()};
+            layer_->backward(std::move(flight), sequences_ ? sw::LayerVectors{.sequences = {&learnt, 1}}
+                                                           : sw::LayerVectors{.pooled = learnt});
         });
-        if (step == 0) {
-            before = comm.sent().sent_by(comm.rank());
-            packed = layer->sent_payload().back();
-            looked_up = layer->looked_up_rows().back();
-            continue;
+        if (step_ == 1) {
+            before_ = sent();
+            return;
         }
-        measured.forward.add(forward);
-        measured.step.add(all);
+        measured_.forward.add(forward);
+        measured_.step.add(all);
     }
-    const sw::Traffic sent = comm.sent().sent_by(comm.rank());
-    const auto of_step = [&](std::int64_t after, std::int64_t first) {
-        return static_cast<double>(after - first) / steps;
+
+    /// What was measured, of all ranks. Collective.
+    [[nodiscard]] Measured measured() {
+        const Sent after = sent();
+        const auto of_step = [&](std::int64_t Sent::*what) {
+            return static_cast<double>(after.*what - before_.*what) / (step_ - 1);
+        };
+        sw::MemoryTally tally;
+        for (int i = 0; i < std::min(step_, count); ++i) {  // what a flight carries, batch after batch
+            std::vector<sw::JaggedView<std::int64_t>> views;
+            for (int rank = 0; rank < comm_.size(); ++rank)
+                views.push_back(at(rank, i).view());
+            static_cast<void>(layer_->predict_cost(views, &tally));
+        }
+        std::array<double, 7> sums{of_step(&Sent::host),
+                                   of_step(&Sent::cross_host),
+                                   of_step(&Sent::last_tier),
+                                   of_step(&Sent::looked_up),
+                                   static_cast<double>(layer_->memory().static_bytes()),
+                                   static_cast<double>(layer_->memory().peak_bytes()),
+                                   static_cast<double>(layer_->predict_static_bytes(comm_.rank()) + tally.bytes())};
+        sw::BasicTreeAllReduce<double>{comm_, comm_.topology()}(sums);
+        measured_.sums = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
+        return measured_;
+    }
+
+  private:
+    static constexpr int count = 3;  // batches, in turn
+
+    /// What this rank sent so far, and looked up.
+    struct Sent {
+        std::int64_t host = 0;
+        std::int64_t cross_host = 0;
+        std::int64_t last_tier = 0;
+        std::int64_t looked_up = 0;
     };
-    sw::MemoryTally tally;
-    std::vector<sw::JaggedView<std::int64_t>> views;
-    std::vector<sw::JaggedBatch<std::int64_t>> theirs;
-    double predicted = 0;
-    for (int i = 0; i < std::min(steps + 1, 3); ++i) {  // what a flight carries, batch after batch
-        theirs.clear();
-        views.clear();
-        for (int rank = 0; rank < comm.size(); ++rank)
-            theirs.push_back(draw(setup, rows, sampler, rank, i));
-        for (const auto& batch : theirs)
-            views.push_back(batch.view());
-        static_cast<void>(layer->predict_cost(views, &tally));
+    [[nodiscard]] Sent sent() {
+        const sw::Traffic of_rank = comm_.sent().sent_by(comm_.rank());
+        return {of_rank.host.payload, of_rank.cross_host.payload, layer_->sent_payload().back(),
+                layer_->looked_up_rows().back()};
     }
-    predicted = static_cast<double>(layer->predict_static_bytes(comm.rank()) + tally.bytes());
-    measured.sums = {.host = of_step(sent.host.payload, before.host.payload),
-                     .cross_host = of_step(sent.cross_host.payload, before.cross_host.payload),
-                     .last_tier = of_step(layer->sent_payload().back(), packed),
-                     .looked_up = of_step(layer->looked_up_rows().back(), looked_up),
-                     .static_bytes = static_cast<double>(layer->memory().static_bytes()),
-                     .peak_bytes = static_cast<double>(layer->memory().peak_bytes()),
-                     .predicted_peak = predicted};
-    std::array<double, 7> sums = measured.sums.values();
-    sw::BasicTreeAllReduce<double>{comm, comm.topology()}(sums);
-    measured.sums = {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
-    return measured;
-}
+    [[nodiscard]] const sw::JaggedBatch<std::int64_t>& at(int rank, int i) const {
+        return batches_[static_cast<std::size_t>(rank * count + i)];
+    }
+
+    bool sequences_;
+    sw::CountingCommunicator<sw::CommunicatorRef> comm_;
+    std::unique_ptr<sw::LayerBase> layer_;
+    std::vector<sw::JaggedBatch<std::int64_t>> batches_;  // (rank, batch)
+    std::vector<float> gradient_;
+    int step_ = 0;
+    Sent before_;
+    Measured measured_;
+};
 
 using Run = std::function<void(const std::function<void(sw::CommunicatorRef)>&)>;
 
-void bench(benchmark::State& state, const Run& on_all_ranks, const Setup& setup, const Way& way, bool sequences) {
-    const auto steps = static_cast<int>(state.max_iterations);
-    Measured measured;
-    on_all_ranks([&](sw::CommunicatorRef comm) {
-        Measured mine = measure(comm, setup, way, sequences, steps);
-        if (comm.rank() == 0) measured = std::move(mine);
-    });
+/// All ways, a step of each in turn.
+class AllWays {
+  public:
+    AllWays(const Setup& setup, Run on_all_ranks) : setup_{setup}, on_all_ranks_{std::move(on_all_ranks)} {}
+
+    const std::array<Measured, ways.size()>& operator()(bool sequences, int steps) {
+        std::array<Measured, ways.size()>& all = measured_[sequences ? 1 : 0];
+        if (!all[0].step.all().empty()) return all;
+        on_all_ranks_([&](sw::CommunicatorRef comm) {
+            std::vector<std::unique_ptr<Layer>> layers;
+            for (const Way& way : ways)
+                layers.push_back(std::make_unique<Layer>(comm, setup_, way, sequences));
+            for (int step = 0; step <= steps; ++step)
+                for (const auto& layer : layers)
+                    layer->step();
+            for (std::size_t i = 0; i < layers.size(); ++i) {
+                Measured mine = layers[i]->measured();
+                if (comm.rank() == 0) all[i] = std::move(mine);
+            }
+        });
+        return all;
+    }
+
+  private:
+    const Setup& setup_;
+    Run on_all_ranks_;
+    std::array<std::array<Measured, ways.size()>, 2> measured_;
+};
+
+void bench(benchmark::State& state, AllWays& all_ways, const Setup& setup, std::size_t way, bool sequences) {
+    const auto& all = all_ways(sequences, static_cast<int>(state.max_iterations));
+    const Measured& measured = all[way];
     std::size_t at = 0;
-    for ([[maybe_unused]] auto iteration : state)
+    for ([[maybe_unused]] auto iteration : state)  // other ranks than 0 have measured nothing
         state.SetIterationTime(measured.step.all().empty() ? 1.0 : measured.step.all()[at++]);
+    if (measured.step.all().empty()) return;
     const auto count = [&](const char* name, double value) { state.counters[name] = value; };
     count("median_ms", 1e3 * measured.step.median());
     count("forward_ms", 1e3 * measured.forward.median());
+    count("of_row", measured.step.median() / all[0].step.median());
+    count("forward_of_row", measured.forward.median() / all[0].forward.median());
     count("host_MB", measured.sums.host / 1e6);
     count("cross_host_MB", measured.sums.cross_host / 1e6);
     count("last_tier_MB", measured.sums.last_tier / 1e6);
@@ -218,15 +271,17 @@ void bench(benchmark::State& state, const Run& on_all_ranks, const Setup& setup,
 void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool reports) {
     if (!reports) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    const auto steps = static_cast<std::int64_t>(shardwise_bench::take_number(argc, argv, "--steps=", quick ? 1 : 15));
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv))
         throw sw::BadInput{"bench_rows: see the file's first lines"};
+    AllWays all_ways{setup, on_all_ranks};
     for (const bool sequences : {true, false})
-        for (const Way& way : ways)
+        for (std::size_t way = 0; way < ways.size(); ++way)
             benchmark::RegisterBenchmark(
-                (std::string{sequences ? "sequences/" : "sums/"} + way.name).c_str(),
-                [&, sequences](benchmark::State& state) { bench(state, on_all_ranks, setup, way, sequences); })
-                ->Iterations(quick ? 1 : 9)
+                (std::string{sequences ? "sequences/" : "sums/"} + ways[way].name).c_str(),
+                [&, sequences, way](benchmark::State& state) { bench(state, all_ways, setup, way, sequences); })
+                ->Iterations(steps)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
     shardwise_bench::Silent silent;
