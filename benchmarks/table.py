@@ -14,6 +14,9 @@
 
     bench_step --benchmark_format=json >step.json
     table.py step.json
+
+    bench_rows --benchmark_format=json >rows.json
+    table.py rows.json
 """
 
 import json
@@ -90,11 +93,22 @@ def steps(found):
                    f'{one["items_per_second"]:,.0f}']
 
 
+def rows_by_frequency(found):
+    yield ["", "rows in", "step ms", "of row's", "forward ms", "of row's", "coverage of replicas", "MB in hosts", "MB across hosts",
+           "of these the last tier", "peak MB a rank"]
+    for name, _, one in found:
+        if name not in ("sequences", "sums"):
+            continue
+        yield [name, one["run_name"].split("/")[1], f'{one["median_ms"]:.1f}', f'{one["of_row"]:.2f}', f'{one["forward_ms"]:.1f}',
+               f'{one["forward_of_row"]:.2f}', f'{100 * one["coverage"]:.1f} %', f'{one["host_MB"]:.1f}', f'{one["cross_host_MB"]:.1f}',
+               f'{one["last_tier_MB"]:.1f}', f'{one["peak_MB"]:.1f}']
+
+
 def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     found = list(runs(sys.argv[1:]))
-    for table in (kernels, exchanges, steps):
+    for table in (kernels, exchanges, steps, rows_by_frequency):
         head, *rows = table(found)
         if not rows:
             continue
