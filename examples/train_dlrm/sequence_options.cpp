@@ -91,7 +91,7 @@ void read_sequences(const CLI::App& app, Options& o) {
     if (s.pooling != "mean" && o.dim % s.heads != 0)
         throw sw::BadInput{fmt::format("--heads {} with --dim {}: the heads divide the columns", s.heads, o.dim)};
     if (o.policies.sharding == "mixed")
-        throw sw::BadInput{"--sharding mixed has no effect on one table: give dp, table or row"};
+        throw sw::BadInput{"--sharding mixed has no effect on one table: give row, col, table, dp, flex or tiered"};
     for (const char* flag : {"--rows", "--zipf"})
         if (given("--law") && given(flag))
             throw sw::BadInput{fmt::format(

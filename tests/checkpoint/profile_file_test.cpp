@@ -103,7 +103,7 @@ TEST(ProfileFile, SaysWhatIsWrong) {
               "profile_rows --out writes one");
     EXPECT_EQ(with_text(R"("[\"C2\")", R"("{\"C2\")"), "the metadata 'tables' is no JSON list of names");
     EXPECT_EQ(with_text(R"("[\"C2\")", R"("[\"C3\")"), "has no tensor 'tables/C3/total'");
-    EXPECT_EQ(with_text(R"("[\"C2\",\"C10\")", R"("[\"C2\", \"C2\")"), "the profile has table 'C2' twice");
+    EXPECT_EQ(with_text(R"("[\"C2\",\"C10\")", R"("[\"C2\", \"C2\")"), "the metadata 'tables' has 'C2' twice");
     EXPECT_EQ(with_text("tables/C2/samples", "tables/C2/semples"), "has no tensor 'tables/C2/samples'");
 }
 

@@ -58,6 +58,9 @@ TEST(RowPlanFile, AWrongPlanIsNotWritten) {
     sw::RowPlan plan = small_plan();
     plan.tables[0].replicated = {4, 4, 3};
     EXPECT_THROW(sw::write_row_plan(file.path(), plan), sw::BadInput);
+    plan = small_plan();
+    plan.tables.push_back(plan.tables[0]);
+    EXPECT_THROW(sw::write_row_plan(file.path(), plan), sw::BadInput);
     EXPECT_FALSE(std::ifstream{file.path()});
 }
 
@@ -105,6 +108,8 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     EXPECT_EQ(plan_refusal(file.path()), of + "a tier has -1 look-ups: give each 0 or more");
     write(file.path(), {2, 3}, {1, 0}, {}, {}, {2});
     EXPECT_EQ(plan_refusal(file.path()), of + "its reduction is 2: give 0 for touched or 1 for dense");
+    write(file.path(), {2, 3}, {1, 0}, {32});
+    EXPECT_EQ(plan_refusal(file.path()), of + "it says of rows from 5 on whether they were seen: there are none");
     write(file.path(), {2, 3}, {1, 0}, {3});
     EXPECT_EQ(plan_refusal(file.path()), "");
     {
@@ -113,6 +118,15 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
         other.end();
     }
     EXPECT_NE(plan_refusal(file.path()).find("is no row plan"), std::string::npos);
+    {
+        sw::SafetensorsWriter other{file.path()};
+        other.metadata("format", "shardwise row plan 1");
+        other.metadata("tiers", R"(["dp", "row"])");
+        other.metadata("tables", R"(["t", "u", "t"])");
+        other.begin();
+        other.end();
+    }
+    EXPECT_NE(plan_refusal(file.path()).find("the metadata 'tables' has 't' twice"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "shardwise/planning/merged_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -40,7 +41,7 @@ RC_GTEST_PROP(merged_rows, are_the_means_of_chunks_by_falling_p, ()) {
         lookups += run.p * static_cast<double>(run.rows);
     }
     RC_ASSERT(rows == merged.rows());
-    RC_ASSERT(lookups == merged.lookups());
+    RC_ASSERT(std::abs(lookups - merged.lookups()) <= 1e-12 * lookups);  // whose products may be fused
     for (std::size_t t = 0; t < tables.size(); ++t) {
         const std::vector<double> p = rows_of(tables[t].distribution);
         RC_ASSERT(found[t].size() == p.size());

@@ -66,4 +66,23 @@ TEST(RowPlan, SaysWhatIsWrongWithItsExpectations) {
     EXPECT_EQ(refusal(one), "");
 }
 
+std::string refusal(const sw::RowPlan& plan) {
+    try {
+        sw::check(plan);
+    } catch (const sw::BadInput& error) {
+        return error.what();
+    }
+    return {};
+}
+
+TEST(RowPlan, HasEachTableOnceAndItsTiers) {
+    sw::RowPlan all{.tiers = {"dp", "row"}, .tables = {plan()}};
+    EXPECT_EQ(refusal(all), "");
+    all.tables.push_back(plan());
+    EXPECT_NE(refusal(all).find("' twice: give each one once"), std::string::npos) << refusal(all);
+    all.tables.pop_back();
+    all.tiers = {"dp", "flex", "row"};
+    EXPECT_NE(refusal(all).find("has rows of 2 tiers, and the plan has 3"), std::string::npos) << refusal(all);
+}
+
 }  // namespace

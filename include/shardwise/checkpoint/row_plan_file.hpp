@@ -69,10 +69,10 @@ inline constexpr TableFile row_plan_file{"shardwise row plan 1", "row plan", "pl
 /// Writes a row plan. The file appears under its name once it is complete. Not collective.
 /// \throws BadInput as check(), and naming the file when it cannot be written
 inline void write_row_plan(const std::string& path, const RowPlan& plan) {
+    check(plan);
     SafetensorsWriter file{path};
     std::vector<std::string> names;
     for (const TableRowPlan& table : plan.tables) {
-        check(table);
         names.push_back(table.table);
         const auto declare = [&](const char* what, std::int64_t count) {
             file.declare(detail::table_tensor(table.table, what), TensorType::i64, {count});
@@ -137,11 +137,14 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         for (const std::int64_t rows : table.tiers)
             if (rows < 0 || __builtin_add_overflow(table.rows, rows, &table.rows))
                 throw wrong(concat({"a tier has ", rows, " rows: give each 0 or more, and at most 2^63 - 1 together"}));
-        if (!unseen.empty() && std::ssize(unseen) != (table.rows + 63) / 64)
+        if (!unseen.empty() && std::ssize(unseen) != (table.rows == 0 ? 0 : (table.rows - 1) / 64 + 1))
             throw wrong(concat({"it has ", unseen.size(), " words that say which of ", table.rows, " rows were seen"}));
         table.unseen.resize(unseen.empty() ? 0 : static_cast<std::size_t>(table.rows));
         for (std::size_t row = 0; row < table.unseen.size(); ++row)
             table.unseen[row] = (static_cast<std::uint64_t>(unseen[row / 64]) >> row % 64 & 1U) != 0;
+        if (const auto last = static_cast<std::uint64_t>(table.rows) % 64;
+            !unseen.empty() && last != 0 && static_cast<std::uint64_t>(unseen.back()) >> last != 0)
+            throw wrong(concat({"it says of rows from ", table.rows, " on whether they were seen: there are none"}));
         try {
             check(table);
         } catch (const BadInput& error) {

@@ -46,7 +46,12 @@ struct TableFile {
     const auto is_text = [](const nlohmann::json& name) { return name.is_string(); };
     if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
         throw BadInput{concat({file.path(), ": the metadata '", what, "' is no JSON list of names"})};
-    return names.get<std::vector<std::string>>();
+    auto list = names.get<std::vector<std::string>>();
+    std::vector<std::string> sorted = list;
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+        throw BadInput{concat({file.path(), ": the metadata '", what, "' has '", *twice, "' twice"})};
+    return list;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI::detail

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,11 @@ namespace detail {
 SHARDWISE_INLINE std::vector<RowTouches> expected_touches(const TableRowPlan& plan, const TableUse& use,
                                                           const std::array<std::int64_t, 3>& samples) {
     const RowMap map{plan};
+    const std::int64_t in_use = std::accumulate(use.runs.begin(), use.runs.end(), std::int64_t{0},
+                                                [](std::int64_t sum, const RowUse& run) { return sum + run.rows; });
+    if (!use.rows.empty() && std::ssize(use.rows) != in_use)
+        throw BadInput{concat({"table '", plan.table, "': ", use.rows.size(), " rows are listed, and ", in_use,
+                               " are in use: list each, or none"})};
     std::vector<std::array<double, 3>> touched(plan.tiers.size());
     std::vector<std::int64_t> rows(plan.tiers.size());  // of a run
     std::int64_t next = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -69,7 +68,9 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     };
     if (plan.tiers.empty() || *std::min_element(plan.tiers.begin(), plan.tiers.end()) < 0)
         throw wrong("every tier has a number of rows, 0 or more");
-    const std::int64_t all = std::accumulate(plan.tiers.begin(), plan.tiers.end(), std::int64_t{0});
+    std::int64_t all = 0;
+    for (const std::int64_t rows : plan.tiers)
+        if (__builtin_add_overflow(all, rows, &all)) throw wrong("its tiers have more than 2^63 - 1 rows together");
     if (all != plan.rows)
         throw wrong(concat({"its tiers have ", all, " rows together, and the table has ", plan.rows}));
     if (!plan.unseen.empty() && std::ssize(plan.unseen) != plan.rows)
@@ -99,6 +100,17 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
     if (twice != sorted.end()) throw wrong(concat({"row ", *twice, " stands twice"}));
+}
+
+SHARDWISE_INLINE void check(const RowPlan& plan) {
+    for (auto table = plan.tables.begin(); table != plan.tables.end(); ++table) {
+        if (table->tiers.size() != plan.tiers.size())
+            throw BadInput{concat({"the row plan of table '", table->table, "' has rows of ", table->tiers.size(),
+                                   " tiers, and the plan has ", plan.tiers.size()})};
+        if (std::any_of(plan.tables.begin(), table, [&](const auto& other) { return other.table == table->table; }))
+            throw BadInput{concat({"the row plan has table '", table->table, "' twice: give each one once"})};
+        check(*table);
+    }
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

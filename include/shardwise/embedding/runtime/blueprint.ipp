@@ -83,6 +83,7 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
     if (rows != nullptr) {
         const std::string theirs = list(rows->tiers, [](const std::string& name) { return name; });
         if (theirs != mine) throw BadInput{concat({"the row plan has tiers ", theirs, ", and the layer has ", mine})};
+        shardwise::check(*rows);
         for (const TableRowPlan& plan : rows->tables)
             if (std::none_of(tables_.begin(), tables_.end(),
                              [&](const auto& table) { return table.name == plan.table; }))
