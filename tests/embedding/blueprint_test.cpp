@@ -5,12 +5,15 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/core/error.hpp"
 #include "shardwise/embedding/layer.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/sharding/col.hpp"
@@ -149,7 +152,19 @@ TEST(Blueprint, BlocksByLoadKeepFewTablesOnManyRanks) {
     EXPECT_LT(by_load, 0.95 * everywhere);
 }
 
-}  // namespace
+TEST(Blueprint, ARowPlanHasTheLayersTiersInEachTable) {
+    const auto draw = [](std::vector<std::int64_t> tiers) {
+        const sw::RowPlan rows{
+            .tiers = {"dp", "row"},
+            .tables = {{.table = "t", .rows = 100, .tiers = std::move(tiers), .replicated = {}, .unseen = {}}}};
+        static_cast<void>(sw::draw_layer({.hosts = 1, .ranks_per_host = 2}, {{.name = "t", .rows = 100, .dim = 4}},
+                                         {.shardings = {"dp", "row"}, .tiered = true}, {}, {}, &rows));
+    };
+    EXPECT_NO_THROW(draw({10, 90}));
+    EXPECT_THROW(draw({10, 20, 70}), sw::BadInput);
+    EXPECT_THROW(draw({100}), sw::BadInput);
+}
+
 /// Bytes of a step's sums of rows, where both ranks touch so many of the rows 0, 1, 2, ... of a table of 64.
 std::int64_t sum_bytes(std::int64_t touched, const sw::TableRowPlan& plan) {
     using Tiers = sw::Tiered<sw::DP, sw::Row>;
@@ -181,4 +196,5 @@ TEST(Blueprint, TheSumsOfATierTravelAsThePlanExpectsToBeCheaper) {
     EXPECT_EQ(sum_bytes(64, plan), touched);
 }
 
+}  // namespace
 }  // namespace shardwise_test
