@@ -30,9 +30,6 @@ set(SHARDWISE_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
-if(SHARDWISE_SANITIZER)  # needs each path once, not a hundred random cases of it
-    list(APPEND SHARDWISE_TEST_ENVIRONMENT "RC_PARAMS=max_success=20")
-endif()
 
 include(ShardwiseMpiEnvironment)
 
