@@ -19,26 +19,26 @@ static_assert(shardwise::DenseOptimizer<DenseSgd>);
 static_assert(shardwise::DenseOptimizer<DenseAdagrad>);
 static_assert(shardwise::DenseOptimizer<DenseAdam>);
 
-constexpr std::size_t count = 77;
+constexpr std::size_t parameter_count = 77;
 constexpr int steps = 20;
 
 /// Twenty steps with a rate that changes, beside a rule for one element in double precision; and no allocation.
 template <class Optimizer, class... Options, class Rule>
 void check(Rule rule, Options... options) {
     shardwise::MemoryAccount memory;
-    Optimizer optimizer{count, memory.tables(), options...};
+    Optimizer optimizer{parameter_count, memory.tables(), options...};
     Random random{6};
-    std::vector<float> values(count);
-    std::vector<float> gradients(count);
+    std::vector<float> values(parameter_count);
+    std::vector<float> gradients(parameter_count);
     random.fill(values);
     auto expected = as_double(values);
-    std::vector<decltype(rule)> rules(count, rule);
+    std::vector<decltype(rule)> rules(parameter_count, rule);
     const auto allocations = memory.allocations();
     for (int t = 1; t <= steps; ++t) {
         random.fill(gradients);
         const double rate = 0.1 / t;
         optimizer.step(values, gradients, rate);
-        for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < parameter_count; ++i)
             rules[i](expected[i], gradients[i], rate, t);
         EXPECT_EQ(optimizer.steps(), t);
     }
@@ -72,7 +72,7 @@ template <class Optimizer, class Options>
 std::string complaint(const Options& options) {
     shardwise::MemoryAccount memory;
     try {
-        Optimizer{count, memory.tables(), options};
+        Optimizer{parameter_count, memory.tables(), options};
     } catch (const shardwise::BadInput& error) {
         return error.what();
     }
@@ -117,16 +117,16 @@ TEST(optimizer, leaves_the_padding_of_a_parameter_set_zero) {
 template <class Optimizer>
 void check_restored() {
     shardwise::MemoryAccount memory;
-    Optimizer optimizer{count, memory.tables()};
+    Optimizer optimizer{parameter_count, memory.tables()};
     Random random{8};
-    std::vector<float> values(count);
-    std::vector<float> gradients(count);
+    std::vector<float> values(parameter_count);
+    std::vector<float> gradients(parameter_count);
     random.fill(values);
     for (int t = 0; t < 3; ++t) {
         random.fill(gradients);
         optimizer.step(values, gradients, 0.1);
     }
-    Optimizer other{count, memory.tables()};
+    Optimizer other{parameter_count, memory.tables()};
     std::copy(optimizer.state().begin(), optimizer.state().end(), other.state().begin());
     other.set_steps(optimizer.steps());
     std::vector<float> other_values = values;
