@@ -76,6 +76,7 @@ function(shardwise_test)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     if(TARGET shardwise::compiled)
         target_link_libraries(${target} PRIVATE shardwise::compiled)
+        target_precompile_headers(${target} REUSE_FROM shardwise_test_headers)
     endif()
     target_link_libraries(${target} PRIVATE
         shardwise_build_flags ${arg_LIBRARIES} $<IF:$<BOOL:${arg_OWN_MAIN}>,GTest::gtest,GTest::gtest_main> rapidcheck)

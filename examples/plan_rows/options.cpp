@@ -39,8 +39,6 @@ void refuse_what_has_no_effect(const CLI::App& app, const Options& o) {
     if (given("--cut") && !(o.plan.dp && o.plan.flex))
         throw sw::BadInput{fmt::format("--cut has no effect with --tiers {}: it says where DP ends and Flex begins",
                                        tiers_text(o.plan))};
-    if (given("--multiplier") && o.library)
-        throw sw::BadInput{"--multiplier has no effect with --model library: it is of the paper's model"};
     if (o.plan.goal == sw::FlexShardGoal::memory) {
         if (given("--cut"))
             throw sw::BadInput{"--cut has no effect with --goal memory: each row goes where it takes least memory"};
@@ -123,7 +121,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                    "the number of ranks")
         ->default_str("");
     app.add_option("--multiplier", o.scaling.multiplier,
-                   "Bytes that a replicated weight takes on a rank, over those of the weight");
+                   "Bytes that a replicated weight takes on a rank, over those of the weight, in the paper's model");
     app.add_option("--model", model,
                    "Memory that a row takes. paper: as FlexShard has it; library: in a tiered layer of this library, "
                    "sequences under row-wise Adagrad, with its buffers of expected sizes");

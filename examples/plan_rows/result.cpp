@@ -43,7 +43,7 @@ std::vector<Tier> tiers_of(const Options& o) {
 }
 
 double percent(double part, double all) {
-    return 100.0 * part / all;
+    return all == 0 ? 0 : 100.0 * part / all;
 }
 
 /// Adds the cost of a table. What is not known of one is not known of all.
@@ -96,6 +96,7 @@ ordered_json config_json(const Options& o) {
     return {{"distributions", o.distributions},
             {"laws", o.laws},
             {"profile", o.profile},
+            {"names", o.names},
             {"dims", o.dims},
             {"hosts", o.scaling.topology.hosts},
             {"ranks", o.scaling.topology.ranks()},
@@ -107,6 +108,9 @@ ordered_json config_json(const Options& o) {
             {"multiplier", o.scaling.multiplier},
             {"goal", goals[static_cast<std::size_t>(o.plan.goal)]},
             {"budget", number(o.plan.budget)},
+            {"reduction", !o.reduction                              ? "auto"
+                          : *o.reduction == sw::RowReduction::dense ? "dense"
+                                                                    : "touched"},
             {"a2a_global", gigabytes(b.all_to_all_global)},
             {"a2a_intra", gigabytes(b.all_to_all_intra)},
             {"ar_global", gigabytes(b.all_reduce_global)},
@@ -183,7 +187,7 @@ Result plan(const Options& o) {
     for (const std::string& law : o.laws)
         tables.push_back({name(law), sw::row_law(law), o.dims[tables.size()]});
     for (const sw::TableAccess& table : o.access.tables)
-        tables.push_back({table.name, sw::distribution_of(table, o.access.samples), o.dims[tables.size()]});
+        tables.push_back(sw::row_table(table, o.access.samples, o.dims[tables.size()]));
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},
              .memory = o.library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling),
              .plan = {},
@@ -228,8 +232,8 @@ void print(const Result& r, const Options& o) {
         fmt::print("  {:<22} {:>20} {:>22} {:>20}\n", name, p_text(r.models[0].neutral.*memory),
                    p_text(r.models[1].neutral.*memory), p_text(r.neutral.*communication));
     };
-    fmt::print("{:<24} {:>20} {:>22} {:>20}\n", "a row pays where", "in memory: paper", "in memory: library",
-               "in communication");
+    fmt::print("{:<24} {:>20} {:>22} {:>20}\n", fmt::format("a row of {} pays where", o.dims.front()),
+               "in memory: paper", "in memory: library", "in communication");
     print_neutral("dp instead of row", &sw::NeutralPoints::memory_dp_row, &sw::NeutralPoints::communication_dp_row);
     print_neutral("dp instead of flex", &sw::NeutralPoints::memory_dp_flex, &sw::NeutralPoints::communication_dp_flex);
     print_neutral("flex instead of row", &sw::NeutralPoints::memory_flex_row,

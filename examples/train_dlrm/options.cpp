@@ -188,8 +188,8 @@ void check(const Options& o) {
                         o.per_feature, o.per_tower)};
     if (o.policies.tower == "dot" && o.per_feature + o.per_tower == 0)
         throw sw::BadInput{"--tower dot with --tower-c 0 and --tower-p 0: no vector would be left; give one of them"};
-    for (const std::string* path : {&o.json, &o.trace, &o.save})
-        if (!path->empty()) output_files::check_writable(*path, path == &o.save);
+    for (const std::string* path : {&o.json, &o.trace, &o.save, &o.profile_out})
+        if (!path->empty()) output_files::check_writable(*path, path == &o.save || path == &o.profile_out);
     if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
 }
 
@@ -386,7 +386,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     read_tiers(app, o, tier_flags);
     check(o);
     if (o.sequences) read_sequences(app, o);
-    check_profile(o);
+    check_row_files(o);
     return o;
 }
 

@@ -67,6 +67,7 @@ struct Options {
     std::string plan;                                 ///< file of `row_plan`
     std::shared_ptr<const sw::RowPlan> row_plan;      ///< which rows are in which tier; null: none yet, or no tiers
     std::string profile;                              ///< file of `access`
+    std::string profile_out;                          ///< file for what the trainer counts itself; empty: none
     std::shared_ptr<const sw::AccessProfile> access;  ///< to plan from; null: nobody has counted yet
     sw::FlexShardOptions placing;                     ///< how to plan, where there is no plan
     int per_feature = 0;                              ///< c of the towers' module

@@ -16,6 +16,7 @@
 #include "data.hpp"
 #include "reading_progress.hpp"
 #include "rows_report.hpp"
+#include "shardwise/checkpoint/profile_file.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/planning/access_counter.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
@@ -50,7 +51,7 @@ void count_samples(const Options& o, sw::CommunicatorRef comm, sw::AccessCounter
     progress.done();
 }
 
-/// What all ranks' training data looks up in one pass. Collective.
+/// What all ranks' training data looks up in one pass; kept in a file where that is asked for. Collective.
 sw::AccessProfile profile_training_data(const Options& o, sw::CommunicatorRef comm) {
     sw::AccessCounter counter{tables_of(o)};
     std::string wrong;
@@ -60,7 +61,15 @@ sw::AccessProfile profile_training_data(const Options& o, sw::CommunicatorRef co
         wrong = error.what();
     }
     sw::agree_on_input(comm, wrong);
-    return sw::merged_across_ranks(comm, counter.profile());
+    sw::AccessProfile profile = sw::merged_across_ranks(comm, counter.profile());
+    if (o.profile_out.empty()) return profile;
+    try {
+        if (comm.rank() == 0) sw::write_profile(o.profile_out, profile);
+    } catch (const sw::BadInput& error) {
+        wrong = error.what();
+    }
+    sw::agree_on_input(comm, wrong);
+    return profile;
 }
 
 void say(const Options& o) {

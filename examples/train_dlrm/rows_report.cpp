@@ -37,6 +37,11 @@ std::string balance_text(const RowsReport& report) {
     return fmt::format("{:.3f}{}", max_over_mean(report.looked_up), tiers.empty() ? "" : " (" + tiers + ")");
 }
 
+/// "12.34%"; of nothing at all "none".
+std::string percent_text(double percent, const char* sign = "%") {
+    return std::isfinite(percent) ? fmt::format("{:.2f}{}", percent, sign) : "none";
+}
+
 /// Calls use(feature, id) for every id of a batch.
 template <class Use>
 void for_ids(const sw::JaggedView<std::int64_t>& batch, Use use) {
@@ -184,21 +189,22 @@ std::string explain_rows(const RowsReport& report) {
         text += fmt::format("\n{:<14}{:>14}{:>14}{:>14}{:>16}\n", "rows in tier", "rows", "profile", "first batch",
                             "payload, bytes");
     for (const RowTier& tier : report.tiers)
-        text += fmt::format("  {:<12}{:>14}{:>14}{:>13.2f}%{:>16}\n", tier.name, tier.rows,
-                            tier.expected ? fmt::format("{:.2f}%", *tier.expected) : "not known", report.coverage(tier),
-                            tier.predicted_payload);
+        text += fmt::format("  {:<12}{:>14}{:>14}{:>14}{:>16}\n", tier.name, tier.rows,
+                            tier.expected ? percent_text(*tier.expected) : "not known",
+                            percent_text(report.coverage(tier)), tier.predicted_payload);
     if (!report.tiers.empty())
         text += fmt::format("look-ups of rows that the plan's profile never saw: {}; row map: {} bytes a rank\n",
                             report.unseen, report.map_bytes);
-    text += fmt::format("looked-up rows of a rank: {} times the mean at most\n", balance_text(report));
+    if (std::isfinite(max_over_mean(report.looked_up)))
+        text += fmt::format("looked-up rows of a rank: {} times the mean at most\n", balance_text(report));
     return text;
 }
 
 std::string rows_text(const RowsReport& report) {
     std::string text;
     for (const RowTier& tier : report.tiers)
-        text += fmt::format("  rows of tier {:<9}{}, which took {:.2f} % of the look-ups{}\n", tier.name, tier.rows,
-                            report.coverage(tier),
+        text += fmt::format("  rows of tier {:<9}{}, which took {} of the look-ups{}\n", tier.name, tier.rows,
+                            percent_text(report.coverage(tier), " %"),
                             tier.expected ? fmt::format(", and {:.2f} % in the plan's profile", *tier.expected) : "");
     if (report.unseen != 0)
         text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", report.unseen);

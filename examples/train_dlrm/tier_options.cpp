@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tier_options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "shardwise/checkpoint/profile_file.hpp"
@@ -24,6 +28,11 @@ void add_tier_options(CLI::App& app, Options& o, TierFlags& flags) {
     app.add_option("--profile", o.profile,
                    "Access profile to plan from, as profile_rows --out writes it. Unless given, and without --plan: "
                    "the training data is read once more, before training, and profiled")
+        ->type_name("FILE")
+        ->group(group);
+    app.add_option("--profile-out", o.profile_out,
+                   "File for the access profile that the trainer counts itself, for plan_rows or --profile of later "
+                   "runs")
         ->type_name("FILE")
         ->group(group);
     app.add_option("--tiers", flags.tiers, "Of the trainer's own plan: dp,flex,row, dp,row or flex,row")->group(group);
@@ -69,6 +78,14 @@ sw::FlexShardOptions parse_placing(const CLI::App& app, const TierFlags& flags) 
     return placing;
 }
 
+/// \throws BadInput for tiers that there is no layer of
+void check_tiers(const Options& o) {
+    const std::vector<std::vector<std::string>> known{{"dp", "flex", "row"}, {"dp", "row"}, {"flex", "row"}};
+    if (std::find(known.begin(), known.end(), o.policies.tiers) == known.end())
+        throw sw::BadInput{fmt::format("--plan {}: its tiers are {}; give a plan of dp,flex,row or dp,row or flex,row",
+                                       o.plan, fmt::join(o.policies.tiers, ","))};
+}
+
 }  // namespace
 
 void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
@@ -82,7 +99,7 @@ void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
             fmt::format("--plan {} and --profile {}: the one says which rows are in which tier, and the other is to "
                         "plan that from; give one of them",
                         o.plan, o.profile)};
-    for (const char* flag : {"--profile", "--tiers", "--cut", "--budget"}) {
+    for (const char* flag : {"--profile", "--profile-out", "--tiers", "--cut", "--budget"}) {
         if (!given(app, flag)) continue;
         if (o.policies.sharding != "tiered")
             throw sw::BadInput{
@@ -93,10 +110,16 @@ void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
             throw sw::BadInput{fmt::format(
                 "{} has no effect with --plan {}: the plan is made; leave one of the two away", flag, o.plan)};
     }
+    if (!o.profile.empty() && !o.profile_out.empty())
+        throw sw::BadInput{fmt::format(
+            "--profile-out has no effect with --profile {}: the trainer counts nothing itself; leave one of "
+            "the two away",
+            o.profile)};
     if (o.policies.sharding != "tiered") return;
     if (!o.plan.empty()) {
         o.row_plan = std::make_shared<const sw::RowPlan>(sw::read_row_plan(o.plan));
         o.policies.tiers = o.row_plan->tiers;
+        check_tiers(o);
         return;
     }
     o.placing = parse_placing(app, flags);
@@ -107,12 +130,15 @@ void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
     if (!o.profile.empty()) o.access = std::make_shared<const sw::AccessProfile>(sw::read_profile(o.profile));
 }
 
-void check_profile(const Options& o) {
-    if (o.access == nullptr) return;
+void check_row_files(const Options& o) {
     try {
-        sw::require_tables(*o.access, tables_of(o));
+        if (o.access != nullptr) sw::require_tables(*o.access, tables_of(o));
+        if (o.row_plan != nullptr) sw::require_tables(*o.row_plan, tables_of(o));
     } catch (const sw::BadInput& error) {
-        throw sw::BadInput{fmt::format("{}: {}", o.profile, error.what())};
+        const bool plan = o.row_plan != nullptr;
+        throw sw::BadInput{
+            fmt::format("{}: {}{}", plan ? o.plan : o.profile, error.what(),
+                        plan ? " (plan_rows --profile keeps a profile's tables, --names names others)" : "")};
     }
 }
 

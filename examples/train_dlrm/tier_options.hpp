@@ -27,8 +27,8 @@ void add_tier_options(CLI::App& app, Options& options, TierFlags& flags);
 /// Checks them, and reads the plan or the profile. \throws BadInput, for options without an effect too
 void read_tiers(const CLI::App& app, Options& options, const TierFlags& flags);
 
-/// Checks that a profile is of the model's tables, once these are known. \throws BadInput
-void check_profile(const Options& options);
+/// Checks that a profile or a plan is of the model's tables, once these are known. \throws BadInput
+void check_row_files(const Options& options);
 
 /// As they are written into a report.
 [[nodiscard]] nlohmann::json tiers_json(const Options& options);

@@ -25,7 +25,7 @@ sw::RowPlan small_plan() {
             {.table = "a", .rows = 5, .tiers = {1, 2, 2}, .replicated = {4, 0, 3}, .unseen = {}, .lookups = {7, 0, 5}},
             {.table = "b/\"", .rows = 200, .tiers = {0, 7, 193}, .replicated = {}, .unseen = {}}}};
     for (int row = 0; row < 200; ++row)
-        plan.tables[1].unseen.push_back(row % 3 == 1 || row == 199);
+        plan.tables[1].unseen.push_back(row > 6 && (row % 3 == 1 || row == 199));
     plan.tables[1].touches = {{.rank = 0, .host = 0, .world = 0},
                               {.rank = 1, .host = 2, .world = 7},
                               {.rank = 10, .host = 100, .world = 193}};
@@ -95,7 +95,7 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     write(file.path(), {2, 3}, {1}, {});
     EXPECT_EQ(plan_refusal(file.path()), of + "it names 1 replicated rows, and its tiers but the last have 2");
     write(file.path(), {2, 3, 4}, {1, 0}, {});
-    EXPECT_EQ(plan_refusal(file.path()), of + "it has rows of 3 tiers, and the file names 2");
+    EXPECT_EQ(plan_refusal(file.path()), "the row plan of table 't' has rows of 3 tiers, and the plan has 2");
     write(file.path(), {2, -3}, {1, 0}, {});
     EXPECT_EQ(plan_refusal(file.path()), of + "a tier has -3 rows: give each 0 or more, and at most 2^63 - 1 together");
     write(file.path(), {0x7fffffffffffffff, 1}, {}, {});
@@ -111,6 +111,9 @@ TEST(RowPlanFile, SaysWhatIsWrong) {
     write(file.path(), {2, 3}, {1, 0}, {32});
     EXPECT_EQ(plan_refusal(file.path()), of + "it says of rows from 5 on whether they were seen: there are none");
     write(file.path(), {2, 3}, {1, 0}, {3});
+    EXPECT_EQ(plan_refusal(file.path()),
+              of + "row 1 is replicated, and said to have been seen by no profile: such rows are in the last tier");
+    write(file.path(), {2, 3}, {1, 0}, {12});
     EXPECT_EQ(plan_refusal(file.path()), "");
     {
         sw::SafetensorsWriter other{file.path()};

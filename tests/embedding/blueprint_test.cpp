@@ -196,5 +196,49 @@ TEST(Blueprint, TheSumsOfATierTravelAsThePlanExpectsToBeCheaper) {
     EXPECT_EQ(sum_bytes(64, plan), touched);
 }
 
+/// Payload of the sums of one step in which each of four ranks looks up all 64 rows, 16 in DP, 16 in Flex, inside and
+/// across hosts. Parts of sums are 8 bytes of each element, whole ones 4.
+sw::Traffic sums_of_tiers(const sw::TableRowPlan& plan) {
+    const sw::RowPlan rows{.tiers = {"dp", "flex", "row"}, .tables = {plan}};
+    const sw::LayerBlueprint blueprint =
+        sw::draw_layer({.hosts = 2, .ranks_per_host = 2}, {{.name = "t", .rows = 64, .dim = 1}},
+                       {.shardings = rows.tiers, .tiered = true, .order = "wide_tree"}, {}, {}, &rows);
+    sw::JaggedBatch<std::int64_t> batch;
+    batch.samples = 64;
+    batch.features = 1;
+    for (std::int64_t row = 0; row < 64; ++row)
+        batch.values.push_back(row);
+    return blueprint.predict_cost(std::vector(4, batch.view())).backward.total();
+}
+
+/// Each tier and level chooses by what is expected of itself: where it alone is expected to touch all rows, its own
+/// messages get shorter, by what a number a row takes above a bit.
+TEST(Blueprint, EachTierAndLevelOfSumsChoosesByItsOwnExpectation) {
+    sw::TableRowPlan plan{.table = "t", .rows = 64, .tiers = {16, 16, 32}, .replicated = {}, .unseen = {}};
+    plan.touches.resize(3);
+    const sw::Traffic touched = sums_of_tiers(plan);
+    const auto saved = [&](std::size_t tier, std::int64_t sw::RowTouches::*level, std::int64_t rows) {
+        sw::TableRowPlan one = plan;
+        one.touches[tier].*level = rows;
+        const sw::Traffic cost = sums_of_tiers(one);
+        return std::pair{touched.host.payload - cost.host.payload,
+                         touched.cross_host.payload - cost.cross_host.payload};
+    };
+    using Saved = std::pair<std::int64_t, std::int64_t>;
+    // Of n rows in a message, 4 n bytes of numbers become n / 8 of bits.
+    const auto message = [](std::int64_t rows) { return 4 * rows - (rows + 7) / 8; };
+    // DP: each rank sends its host's other rank half of the rows, and each rank a quarter of them to the other host.
+    EXPECT_EQ(saved(0, &sw::RowTouches::rank, 16), (Saved{4 * message(8), 0}));
+    EXPECT_EQ(saved(0, &sw::RowTouches::host, 16), (Saved{0, 4 * message(4)}));
+    EXPECT_EQ(saved(0, &sw::RowTouches::world, 16), (Saved{4 * message(8), 4 * message(4)}));
+    // Flex: a rank has half of the rows, and sends half of these to the other host.
+    EXPECT_EQ(saved(1, &sw::RowTouches::rank, 16), (Saved{0, 0}));
+    EXPECT_EQ(saved(1, &sw::RowTouches::host, 16), (Saved{0, 4 * message(4)}));
+    EXPECT_EQ(saved(1, &sw::RowTouches::world, 16), (Saved{0, 4 * message(4)}));
+    // Of 16 rows 10 touched: a part of a sum, of 8 bytes, travels touched, a whole one, of 4, dense.
+    EXPECT_EQ(saved(0, &sw::RowTouches::host, 10), (Saved{0, 0}));
+    EXPECT_EQ(saved(0, &sw::RowTouches::world, 10), (Saved{4 * message(8), 4 * message(4)}));
+}
+
 }  // namespace
 }  // namespace shardwise_test

@@ -127,7 +127,7 @@ TEST(Flights, RanksWithDifferentLayersAreToldSo) {
         return std::string{};
     };
     const std::string expected =
-        "runs another layer: give every rank the same policies, tables, options and number of steps";
+        "runs another layer: give every rank the same policies, tables, row plan, options and number of steps";
     EXPECT_EQ(message([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type&) {}), "");
     EXPECT_NE(message([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.rows = 11; }).find(expected),
               std::string::npos);

@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -55,6 +56,8 @@ std::vector<sw::TableConfig> tables_of(const sw::LayerNames& names) {
     return tables;
 }
 
+constexpr std::int64_t unseen_row = 59;
+
 /// A third of the rows in each tier, and one row that nobody saw.
 sw::RowPlan plan_of(const sw::LayerNames& names, const std::vector<sw::TableConfig>& tables) {
     sw::RowPlan plan{.tiers = names.shardings, .tables = {}};
@@ -64,7 +67,7 @@ sw::RowPlan plan_of(const sw::LayerNames& names, const std::vector<sw::TableConf
             for (int i = 0; i < 20; ++i, ++rows.tiers[tier], --rows.tiers.back())
                 rows.replicated.push_back(3 * i + static_cast<std::int64_t>(tier));
         rows.unseen.assign(static_cast<std::size_t>(table.rows), false);
-        rows.unseen.back() = true;
+        rows.unseen[unseen_row] = true;
         plan.tables.push_back(rows);
     }
     return plan;
@@ -99,6 +102,7 @@ TEST_P(Payload, OfEachPlanMovesAsPredictedAndAddsUpToWhatTheCommunicatorCounts) 
         const std::size_t parts = layer->branches().size();
         std::vector<std::int64_t> predicted(parts);
         std::int64_t ids = 0;
+        std::int64_t unseen = 0;  // of this rank's look-ups
         comm.reset();
         std::mt19937 random{11};
         for (int step = 0; step < 5; ++step) {
@@ -114,6 +118,8 @@ TEST_P(Payload, OfEachPlanMovesAsPredictedAndAddsUpToWhatTheCommunicatorCounts) 
             ASSERT_EQ(of_step.size(), parts);
             for (std::size_t part = 0; part < parts; ++part)
                 predicted[part] += of_step[part];
+            const auto& mine = batches[static_cast<std::size_t>(below.rank())].values;
+            unseen += std::count(mine.begin(), mine.end(), unseen_row);
             auto flight = layer->start(views[static_cast<std::size_t>(below.rank())]);
             const sw::LayerVectors vectors = layer->forward(flight);
             layer->backward(std::move(flight), vectors);
@@ -134,6 +140,7 @@ TEST_P(Payload, OfEachPlanMovesAsPredictedAndAddsUpToWhatTheCommunicatorCounts) 
         EXPECT_EQ(sum(of_all), ids);
         if (!names.tiered) return;
         EXPECT_GT(layer->blueprint().row_map_bytes(), 0);
+        EXPECT_EQ(layer->row_counts().unseen, unseen);
         for (std::size_t part = 0; part < parts; ++part) {
             const bool at_home = names.shardings[part] == "dp" ? topology.ranks() == 1 : false;
             EXPECT_EQ(predicted[part] != 0, !at_home) << layer->branches()[part];

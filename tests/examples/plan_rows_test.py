@@ -238,12 +238,7 @@ def tables():
 def profile():
     """A profile's tables, and the plan of its rows as trainers take it."""
     tables = {"a": (100, {70: 900, 3: 900, 8: 500, 99: 40, 5: 1}), "b": (7, {6: 30, 1: 2})}
-    tensors = {"samples": 1000}
-    for name, (rows, seen) in tables.items():
-        tensors |= {f"tables/{name}/total": [rows, sum(seen.values()), 0], f"tables/{name}/row": sorted(seen),
-                    f"tables/{name}/lookups": [seen[row] for row in sorted(seen)],
-                    f"tables/{name}/samples": [min(1000, seen[row]) for row in sorted(seen)]}
-    write_safetensors("profile", {"format": "shardwise access profile 1", "tables": json.dumps(list(tables))}, tensors)
+    write_profile("profile", 1000, {name: (rows, sum(seen.values()), 0, seen) for name, (rows, seen) in tables.items()})
     common = ["--profile", "profile", "--hosts", 2, "--ranks", 4, "--batch", 1024, "--dim", 8, "--chunk", 1]
     two = plan(*common, "--tiers", "dp,row", "--goal", "communication", "--a2a-global", 1, "--ar-global", 1, "--out", "two.plan")
     write_runs("a", [(2, 0.9), (1, 0.5), (1, 0.04), (1, 0.001), (95, 0)])
@@ -274,6 +269,42 @@ def profile():
                             (["--profile", "profile", "--out", "/no/such/folder/plan"], "/no/such/folder/plan: cannot be written")]:
         error = run(*arguments, status=2, says=[text])
         assert len(error.strip().splitlines()) == 1, error
+
+
+def write_profile(path, samples, tables):
+    """tables: name to (rows, look-ups, error, {row: look-ups})."""
+    tensors = {"samples": samples}
+    for name, (rows, lookups, error, seen) in tables.items():
+        tensors |= {f"tables/{name}/total": [rows, lookups, error], f"tables/{name}/row": sorted(seen),
+                    f"tables/{name}/lookups": [seen[row] for row in sorted(seen)],
+                    f"tables/{name}/samples": [min(samples, seen[row]) for row in sorted(seen)]}
+    write_safetensors(path, {"format": "shardwise access profile 1", "tables": json.dumps(list(tables))}, tensors)
+
+
+def listed():
+    """Only rows that a profile lists are replicated, whatever was looked up beside them, and the report says what the file has."""
+    write_profile("profile", 1000, {"never": (50, 0, 0, {}), "bounded": (40, 6000, 70, {9: 2000, 3: 1000, 30: 600}),
+                                    "exact": (90, 330, 0, {4: 200, 88: 100, 7: 30})})
+    common = ["--profile", "profile", "--hosts", 2, "--ranks", 4, "--batch", 1024, "--dim", 8, "--budget", 1e9, "--out", "rows.plan"]
+    for chunk in (1, 2, 50):
+        found = plan(*common, "--chunk", chunk)
+        tensors = read_safetensors("rows.plan")[1]
+        for table in found["tables"]:
+            tiers = [of["rows"] for of in table["tiers"].values()]
+            assert tensors[f"tables/{table['name']}/tiers"] == tiers, (table, tensors)
+            assert sum(tiers[:2]) == (0 if table["name"] == "never" else 3), tiers
+        assert [table["lookups_per_sample"] for table in found["tables"]] == [0, 6, 0.33], found["tables"]
+        assert set(tensors["tables/bounded/replicated"]) == {9, 3, 30} and tensors["tables/bounded/unseen"] == []
+        # of 6000 look-ups 2400 are of no row: 60 of each, of three rows 180
+        near(sum(of["coverage"] for of in list(found["tables"][1]["tiers"].values())[:2]), 100 * (3600 + 180) / 6000, 1e-9)
+    run("--profile", "profile", says=["never, dim 256", "    0.00%"])
+    write_profile("profile", 1000, {"never": (50, 0, 0, {})})
+    run("--profile", "profile", status=2, says=["no row of any table is looked up"])
+    write_profile("profile", 1000, {"t": (3, 500, 70, {1: 5})})
+    run("--profile", "profile", status=2, says=["add up to 5 of its 500, which are too few for 3 rows with an error of 70"])
+    write_profile("profile", 1, {"t": (2**63 - 1, 1, 0, {5: 1})})
+    error = run("--profile", "profile", "--out", "rows.plan", status=2, says=["table 't': it has 9223372036854775807 rows, and a plan says of at most"])
+    assert len(error.strip().splitlines()) == 1, error
 
 
 def in_order():
@@ -341,7 +372,7 @@ def bad_usage():
         (["--distribution", "words"], "words, line 1: give two numbers"),
         (["--distribution", "rows"], "rows, line 1: '2.5' rows: give a whole number of at least 1"),
         (["--distribution", "none"], "none: has no line of rows and p"),
-        (["--distribution", "zero"], "its 5 rows have 0 look-ups a sample"),
+        (["--distribution", "zero"], "no row of any table is looked up"),
         (["--law", "zipf:10"], "law 'zipf:10': it has 1 numbers, and takes 3"),
         (["--law", "normal:10"], "law 'normal:10': there is none of this name"),
         ([*good, "--dim", "8,16"], "--dim 8,16: 2 numbers for 1 tables"),
@@ -353,7 +384,6 @@ def bad_usage():
         ([*good, "--tiers", "row"], "--tiers 'row': give dp,flex,row or dp,row or flex,row"),
         ([*good, "--cut", "dp"], "--cut 'dp': give row or flex"),
         ([*good, "--model", "other"], "--model 'other': give paper or library"),
-        ([*good, "--model", "library", "--multiplier", 6], "--multiplier has no effect with --model library"),
         ([*good, "--goal", "speed"], "--goal 'speed': give neutral or memory or communication"),
         ([*good, "--goal", "communication"], "give a budget, or the bandwidths"),
         ([*good, "--a2a-global", 0], "--a2a-global 0: give a number of GB/s above 0"),
@@ -377,4 +407,4 @@ def bad_usage():
 
 
 main({"help": help_, "accounting": accounting, "library": library, "algebra": algebra, "full_size": full_size, "one_in_a_hundred": one_in_a_hundred,
-      "speedup": speedup, "tables": tables, "profile": profile, "in_order": in_order, "models": models, "bad_usage": bad_usage})
+      "speedup": speedup, "tables": tables, "profile": profile, "listed": listed, "in_order": in_order, "models": models, "bad_usage": bad_usage})

@@ -35,7 +35,7 @@ def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
                  "--sharding --collective --pooling --optimizer --order --wire --towers --tower --tower-c --tower-p --tower-dim --prefetch "
-                 "--plan --profile --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
+                 "--plan --profile --profile-out --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
         assert name in text, name
@@ -309,12 +309,16 @@ def tiers():
     run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", says=["rows of tier dp       1040, which took"])
     run(*SMALL, "--sharding", "tiered", "--plan", "two.plan", "--explain", says=["Fork<tier>", "[dp] Split<dp>", "Merge<tier>", "not known"])
     write_row_plan("other.plan", ["dp", "row"], [("C1", [1, 1], [], [])])
+    write_row_plan("named.plan", ["dp", "row"], [("item", [1, 199], [], [])])
+    write_row_plan("short.plan", ["dp", "row"], [(name, [1, 199], [], []) for name in names[:-1]])
     write_row_plan("order.plan", ["row", "dp"], [(name, [1, 199], [], []) for name in names])
     write_row_plan("twice.plan", ["dp", "row"], [("C1", [2, 198], [4, 4], [])])
     for arguments, text in [
             (["--plan", "two.plan"], "--plan two.plan says which rows are in which tier, and --sharding row has none"),
-            (["--sharding", "tiered", "--plan", "other.plan"], "the row plan says that table 'C1' has 2 rows, and the layer's has 200"),
-            (["--sharding", "tiered", "--plan", "order.plan"], "Tiered<> takes its tiers from the most copies to one, and Row last"),
+            (["--sharding", "tiered", "--plan", "other.plan"], "other.plan: the row plan says that table 'C1' has 2 rows, and the layer's has 200"),
+            (["--sharding", "tiered", "--plan", "named.plan"], "named.plan: the row plan has a table 'item', and the layer has none of that name: give a plan of the layer's tables, under"),
+            (["--sharding", "tiered", "--plan", "short.plan"], "short.plan: the row plan has no table 'C26': add it, with all its rows in the last tier"),
+            (["--sharding", "tiered", "--plan", "order.plan"], "--plan order.plan: its tiers are row,dp; give a plan of dp,flex,row or dp,row or flex,row"),
             (["--sharding", "tiered", "--plan", "twice.plan"], "twice.plan: the row plan of table 'C1': row 4 stands twice"),
             (["--sharding", "tiered", "--plan", "none.plan"], "none.plan"),
             (["--sharding", "tiered", "--plan", "two.plan", "--order", "sample"], "rows with several copies (DP, Flex)")]:
@@ -342,7 +346,9 @@ def profiled():
     for flags in ([], ["--tiers", "dp,row"], ["--budget", 5000], ["--budget", 5000, "--cut", "flex"], ["--tiers", "flex,row", "--budget", 2000]):
         run("--profile", "profile", "--dim", 8, "--batch", 100, "--ranks", 4, "--hosts", 2, *flags, "--out", "plan", program="plan_rows")
         planned = report(*common, "--sharding", "tiered", "--plan", "plan")
-        own = report(*common, "--sharding", "tiered", *flags)
+        own = report(*common, "--sharding", "tiered", "--profile-out", "counted", *flags)
+        with open("profile", "rb") as file, open("counted", "rb") as counted:
+            assert file.read() == counted.read()
         read = report(*common, "--sharding", "tiered", "--profile", "profile", *flags)
         check_prediction(own)
         check_tiers(own)
@@ -415,6 +421,10 @@ def profiled_wrong():
     for arguments, text in [
             ([*tiered, "--plan", "two.plan", "--profile", "profile"], "--plan two.plan and --profile profile: the one says which rows"),
             (["--profile", "profile"], "--profile has no effect with --sharding row"),
+            (["--profile-out", "new"], "--profile-out has no effect with --sharding row"),
+            ([*tiered, "--plan", "two.plan", "--profile-out", "new"], "--profile-out has no effect with --plan two.plan"),
+            ([*tiered, "--profile", "profile", "--profile-out", "new"], "--profile-out has no effect with --profile profile"),
+            ([*tiered, "--profile-out", "/no/such/folder/new"], "/no/such/folder/new: cannot be written"),
             (["--tiers", "dp,row"], "--tiers has no effect with --sharding row"),
             ([*tiered, "--plan", "two.plan", "--cut", "flex"], "--cut has no effect with --plan two.plan"),
             ([*tiered, "--plan", "two.plan", "--budget", 5], "--budget has no effect with --plan two.plan"),

@@ -91,7 +91,8 @@ def laws():
     common = ["--law", law, "--users", 400, "--length", 30, "--history", 20, "--dim", 8, "--top", "16-1", "--batch", 64]
     row = report(*common)
     assert row["model"]["table_parameters"] == 3000 * 8 and row["config"]["law"] == law
-    own = report(*common, "--sharding", "tiered", "--cut", "flex")
+    own = report(*common, "--sharding", "tiered", "--cut", "flex", "--profile-out", "counted")
+    assert report(*common, "--sharding", "tiered", "--cut", "flex", "--profile", "counted")["rows"] == own["rows"]
     assert own["losses"] == row["losses"] and own["auc"] == row["auc"]
     tiers = {tier: of for tier, of in own["rows"].items() if isinstance(of, dict)}
     for tier, of in tiers.items():  # the samples of an epoch are those that were profiled

@@ -164,6 +164,8 @@ inline sw::RowPlan make_row_plan(const std::vector<sw::TableConfig>& tables, con
         one.replicated.resize(static_cast<std::size_t>(replicated));
         for (std::int64_t row = 0; row < table.rows; ++row)
             one.unseen.push_back(dice.one_in(5));
+        for (const std::int64_t row : one.replicated)  // those were seen
+            one.unseen[static_cast<std::size_t>(row)] = false;
     }
     return plan;
 }

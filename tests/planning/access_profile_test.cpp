@@ -60,6 +60,33 @@ TEST(AccessProfile, EveryWrongCountIsFound) {
               a + "the look-ups of its rows add up to 9, and not to its 10");
     EXPECT_EQ(with([](auto& p) { p.tables[1].error = 0; }),
               b + "the look-ups of its rows add up to 10, and not to its 50");
+    EXPECT_EQ(with([](auto& p) {
+                  p.tables[1] = {.name = "b", .rows = 2, .lookups = 50, .error = 19, .seen = {{1, 10, 9}}};
+              }),
+              b + "the look-ups of its rows add up to 10 of its 50, which are too few for 2 rows with an error of 19");
+    EXPECT_EQ(with([](auto& p) { p.tables[1] = {.name = "b", .rows = 0, .lookups = 5, .error = 5}; }),
+              b + "the look-ups of its rows add up to 0 of its 5, which are too few for 0 rows with an error of 5");
+    sw::validate(
+        {.samples = 10, .tables = {{.name = "b", .rows = 2, .lookups = 50, .error = 20, .seen = {{1, 10, 9}}}}});
+    EXPECT_EQ(with([](auto& p) { p.tables[1] = {.name = "b", .rows = INT64_MAX, .lookups = INT64_MAX, .error = 1}; }),
+              "9 and 9223372036854775807 look-ups are more than 9223372036854775807 together");
+}
+
+TEST(AccessProfile, SumsThatAreNoNumbersAreRefused) {
+    constexpr std::int64_t half = (std::int64_t{1} << 62) + 1;
+    const sw::AccessProfile samples{.samples = half};
+    EXPECT_EQ(bad_input([&] { static_cast<void>(sw::merged(samples, samples)); }),
+              "4611686018427387905 and 4611686018427387905 samples are more than 9223372036854775807 together");
+    const sw::AccessProfile lookups{.samples = 1, .tables = {{.name = "t", .rows = half, .lookups = half, .error = 1}}};
+    sw::validate(lookups);
+    EXPECT_EQ(bad_input([&] { static_cast<void>(sw::merged(lookups, lookups)); }),
+              "4611686018427387905 and 4611686018427387905 look-ups are more than 9223372036854775807 together");
+    sw::AccessProfile one = lookups;
+    one.tables.push_back({.name = "u", .rows = 1});
+    sw::AccessProfile other = one;
+    std::swap(other.tables[0].lookups, other.tables[1].lookups);
+    std::swap(other.tables[0].error, other.tables[1].error);
+    EXPECT_THROW(static_cast<void>(sw::merged(one, other)), sw::BadInput);  // of two tables, one each
 }
 
 TEST(AccessProfile, IsOfTheTablesOfAModelOrNot) {

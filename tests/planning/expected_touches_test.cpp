@@ -81,6 +81,7 @@ std::string refusal(const std::string& table, std::int64_t rows, std::int64_t sa
 TEST(ExpectedTouches, ArePlansOfTheProfilesTables) {
     EXPECT_EQ(refusal("t", 8, 1), "");
     EXPECT_EQ(refusal("t", 8, 0), "rows touched by 0 samples a rank: give at least one");
+    EXPECT_NE(refusal("t", 8, std::int64_t{1} << 60), "");
     EXPECT_EQ(refusal("t", 7, 1),
               "table 't': row 7 is looked up, and the plan has 7 rows: give the plan and the profile of one table");
     EXPECT_EQ(refusal("other", 8, 1),

@@ -123,6 +123,20 @@ RC_GTEST_PROP(flexshard, three_tiers_are_as_good_as_brute_force, ()) {
                   budget);
 }
 
+/// Of equal costs, the most copies where there is DP, and none beside Row in Flex.
+TEST(flexshard, ties_go_to_dp_and_not_to_flex) {
+    const sw::RowMemory equal{.name = "equal", .bytes = [](sw::Strategy, double, double) { return 8.0; }};
+    const sw::MergedRows rows = one_table(sw::RowDistribution{{{0.5, 10}, {0.25, 20}}}, 1);
+    const auto tiers = [&](const sw::FlexShardOptions& options) {
+        const sw::TableTiers total = sw::plan_flexshard(rows, paper_setting(), equal, options).total();
+        return std::vector{total.dp.rows, total.flex.rows, total.row.rows};
+    };
+    using Rows = std::vector<std::int64_t>;
+    EXPECT_EQ(tiers({.goal = FlexShardGoal::memory}), (Rows{30, 0, 0}));
+    EXPECT_EQ(tiers({.flex = false, .goal = FlexShardGoal::memory}), (Rows{30, 0, 0}));
+    EXPECT_EQ(tiers({.dp = false, .goal = FlexShardGoal::memory}), (Rows{0, 0, 30}));
+}
+
 /// Rows and look-ups are in one tier each, and the most looked-up ones in the most replicated tier.
 RC_GTEST_PROP(flexshard, tiers_part_each_table, ()) {
     std::vector<sw::RowTable> tables;

@@ -73,6 +73,29 @@ TEST(replication_curve, points_that_do_not_exist) {
     EXPECT_EQ(points_of({{2 * neutral, 10}, {0.0, 10}}).b->rows, 20);  // back at 0 with the last row
 }
 
+/// The points are of all rows, also of those that no plan replicates.
+TEST(replication_curve, has_rows_that_nobody_saw) {
+    const double neutral = 5.96875 / 4096;
+    const sw::RowDistribution rows{{{2 * neutral, 10}, {0.0, 20}}};
+    const sw::Scaling scaling = paper_setting(3);
+    const sw::RowMemory memory = sw::paper_row_memory(scaling);
+    const sw::CurvePoints points =
+        sw::curve_points({{{.name = "t", .distribution = rows, .dim = 256, .least_p = 0}}, 1}, scaling, memory);
+    EXPECT_EQ(points.a->rows, 10);
+    EXPECT_EQ(points.b->rows, 20);
+    EXPECT_EQ(points.d.rows, 30);
+}
+
+TEST(replication_curve, is_of_rising_numbers_of_rows) {
+    const sw::MergedRows rows{{{"t", sw::RowDistribution{{{0.5, 10}}}, 256}}, 1};
+    const sw::Scaling scaling = paper_setting();
+    for (const std::vector<std::int64_t>& at : {std::vector<std::int64_t>{3, 2}, {-1}, {4, 11}})
+        EXPECT_NE(bad_input([&] {
+                      return sw::replication_curve(rows, scaling, sw::paper_row_memory(scaling), at).size();
+                  }).find("of 10: give rising numbers from 0 to all rows"),
+                  std::string::npos);
+}
+
 TEST(replication_curve, counts_in_chunks) {
     const sw::CurvePoints points = points_of({{0.5, 100}, {1e-4, 100000}}, 3, 32);
     EXPECT_EQ(points.a->rows, 128);  // the fourth chunk has 4 hot rows, and saves memory

@@ -64,8 +64,8 @@ TEST(row_distribution, refuses_what_is_none) {
     EXPECT_NE(of({{std::numeric_limits<double>::quiet_NaN(), 1}}).find("p is nan"), std::string::npos);
     EXPECT_NE(of({{std::numeric_limits<double>::infinity(), 1}}).find("p is inf"), std::string::npos);
     EXPECT_NE(of({{0.5, 0}}).find("0 rows: give a whole number"), std::string::npos);
-    EXPECT_NE(of({}).find("its 0 rows have 0 look-ups"), std::string::npos);
-    EXPECT_NE(of({{0.0, 7}}).find("its 7 rows have 0 look-ups"), std::string::npos);
+    EXPECT_EQ(of({}), "a distribution of rows: it has none; give at least one");
+    EXPECT_EQ((sw::RowDistribution{{{0.0, 7}}}.lookups()), 0.0);
     EXPECT_NE(of({{1e300, 1}, {1e308, 1000}}).find("have inf look-ups"), std::string::npos);
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     EXPECT_NE(of({{0.5, most}, {0.25, 1}}).find("more than 9223372036854775807 rows"), std::string::npos);
@@ -105,7 +105,6 @@ TEST(row_distribution, errors_name_file_and_line) {
     EXPECT_NE(error_of("5\n").find(", line 1: give two numbers"), std::string::npos);
     EXPECT_NE(error_of("5 0.5 7\n").find(", line 1: give two numbers"), std::string::npos);
     EXPECT_EQ(error_of("\n\n"), ": has no line of rows and p");
-    EXPECT_NE(error_of("5 0\n").find(": a distribution of rows: its 5 rows have 0 look-ups"), std::string::npos);
     EXPECT_EQ(bad_input([] { return sw::read_row_distribution("/no/such/file"); }), "/no/such/file: cannot be read");
     EXPECT_EQ(bad_input([] { return sw::read_row_distribution("/tmp"); }), "/tmp: cannot be read");
 }

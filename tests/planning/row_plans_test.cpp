@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "shardwise/core/error.hpp"
+#include "shardwise/planning/workloads.hpp"
 #include "shardwise/sharding/row_map.hpp"
 
 namespace {
@@ -41,7 +42,9 @@ TEST(RowPlans, ADistributionHasTheRowsThatWereSeenAndTheOthers) {
               (std::vector<sw::RowRun>{{1.3, 1}, {0.9, 1}, {0.4, 2}, {0.0, 4}}));
     EXPECT_EQ(rows.rows(), 8);
     EXPECT_DOUBLE_EQ(rows.lookups(), 3.0);
-    EXPECT_THROW(static_cast<void>(sw::distribution_of({.name = "t", .rows = 3}, 10)), sw::BadInput);
+    EXPECT_EQ(sw::distribution_of({.name = "t", .rows = 3}, 10).lookups(), 0.0);
+    EXPECT_THROW(static_cast<void>(sw::distribution_of({.name = "t", .rows = 0}, 10)), sw::BadInput);
+    EXPECT_THROW(static_cast<void>(sw::distribution_of(items, 0)), sw::BadInput);
 }
 
 TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
@@ -85,6 +88,19 @@ TEST(RowPlans, FromAProfileToTheRowsOfEachTier) {
     EXPECT_EQ(no_dp.tiers, (std::vector<std::string>{"flex", "row"}));
     EXPECT_EQ(no_dp.tables[0].tiers, (std::vector<std::int64_t>{4, 4}));
     EXPECT_EQ(plan({.dp = false}).tables[0].tiers, (std::vector<std::int64_t>{0, 8}));  // Flex saves no memory
+    // Counts of look-ups that a profile in bounded memory has of no row move none of these into another tier.
+    sw::AccessProfile bounded = profile;
+    for (sw::TableAccess& table : bounded.tables)
+        if (table.name == "item") table.lookups += 80, table.error = 10;
+    const sw::RowPlan within =
+        sw::plan_profile(bounded, dims, scaling, sw::paper_row_memory(scaling), {.budget = 1e9}, 1);
+    EXPECT_EQ(within.tables[0].tiers, (std::vector<std::int64_t>{4, 0, 4}));  // each has 10 look-ups more
+    EXPECT_EQ(within.tables[0].replicated, (std::vector<std::int64_t>{6, 2, 1, 5}));
+    // Chunks end where the profile's rows do.
+    EXPECT_EQ(sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), {.dp = false, .budget = 1e9}, 3)
+                  .tables[0]
+                  .tiers,
+              (std::vector<std::int64_t>{4, 4}));
     EXPECT_THROW(static_cast<void>(plan({.dp = false, .flex = false})), sw::BadInput);
     EXPECT_THROW(static_cast<void>(
                      sw::plan_profile(profile, std::vector<int>{4}, scaling, sw::paper_row_memory(scaling), {}, 1)),
@@ -129,6 +145,9 @@ TEST(RowPlans, SayWhatIsWrong) {
               "profile more samples");
     EXPECT_EQ(error_of({3}), "table 'item': a row plan has at least two tiers");
     EXPECT_EQ(error_of({-1, 0}), "table 'item': a tier has a number of rows, 0 or more");
+    const sw::TableAccess large{.name = "t", .rows = INT64_MAX, .lookups = 1, .seen = {{3, 1, 1}}};
+    const std::vector<std::int64_t> one{1, 0};
+    EXPECT_THROW(static_cast<void>(sw::plan_by_frequency(large, one)), sw::BadInput);
     const sw::AccessProfile profile{.samples = 10, .tables = {items}};
     const std::vector<std::vector<std::int64_t>> two{{1, 7}, {1, 7}};
     EXPECT_THROW(static_cast<void>(sw::plan_by_frequency(profile, {"dp", "row"}, two)), sw::BadInput);

@@ -133,6 +133,8 @@ TEST(scaling, refuses_numbers_that_make_no_sense) {
         return bad_input([&] { return sw::checked(s).batch; });
     };
     EXPECT_NE(error([](auto& s) { s.batch = 0; }).find("a batch of 0 samples"), std::string::npos);
+    EXPECT_NE(error([](auto& s) { s.batch = std::int64_t{1} << 60; }).find("on each of 32 ranks: give at most"),
+              std::string::npos);
     EXPECT_NE(error([](auto& s) { s.multiplier = 0.5; }).find("multiplier of 0.5"), std::string::npos);
     EXPECT_NE(error([](auto& s) { s.multiplier = std::numeric_limits<double>::quiet_NaN(); }).find("multiplier"),
               std::string::npos);

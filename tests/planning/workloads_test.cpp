@@ -18,6 +18,7 @@
 #include "planning/support.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/planning/row_counter.hpp"
 
 /// \file
 /// Workloads say of each row what the profile or law said.
@@ -74,7 +75,7 @@ RC_GTEST_PROP(Workloads, HaveTheCountsOfTheirProfile, ()) {
     RC_ASSERT(std::abs(2 * workload.lengths[0].mean() - lookups) < 1e-9);
 }
 
-/// Look-ups that were counted for no row go to the rows that are not listed.
+/// Look-ups that were counted for no row are spread over all of them.
 TEST(Workloads, SpreadWhatAProfileForgot) {
     const sw::TableAccess table{
         .name = "t",
@@ -84,12 +85,49 @@ TEST(Workloads, SpreadWhatAProfileForgot) {
         .seen = {{.row = 1, .lookups = 8, .samples = 5}, {.row = 4, .lookups = 4, .samples = 4}}};
     const auto uses = by_row(sw::use_of(table, 10));
     ASSERT_EQ(uses.size(), 6U);
-    EXPECT_EQ(uses.at(1), (std::pair{0.8, 0.5}));
-    EXPECT_EQ(uses.at(4), (std::pair{0.4, 0.4}));
+    const double more = 8.0 / 6.0;
+    EXPECT_EQ(uses.at(1), (std::pair{(8 + more) / 10, (5 + more) / 10}));
+    EXPECT_EQ(uses.at(4), (std::pair{(4 + more) / 10, (4 + more) / 10}));
     for (const std::int64_t row : {0, 2, 3, 5})
-        EXPECT_EQ(uses.at(row), (std::pair{0.2, 0.2}));
+        EXPECT_EQ(uses.at(row), (std::pair{more / 10, more / 10}));
+    // the same where all rows are listed, and no row is in more samples than there are
+    const sw::TableAccess two{.name = "t", .rows = 2, .lookups = 14, .error = 4, .seen = {{0, 8, 5}, {1, 2, 2}}};
+    EXPECT_EQ(by_row(sw::use_of(two, 5)),
+              (std::map<std::int64_t, std::pair<double, double>>{{0, {2.0, 1.0}}, {1, {0.8, 0.8}}}));
     EXPECT_THROW(static_cast<void>(sw::use_of(table, 0)), sw::BadInput);
     EXPECT_TRUE(sw::use_of({.name = "t", .rows = 6}, 0).runs.empty());
+}
+
+/// However few counters: a workload that a layer takes, with all look-ups and within the profile's error.
+RC_GTEST_PROP(Workloads, OfBoundedProfilesKeepTheirBounds, ()) {
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 60);
+    const std::vector<Sample> samples = any_samples(rows);
+    sw::RowCounter counter{*rc::gen::inRange<std::int64_t>(1, 12)};
+    for (std::size_t s = 0; s < samples.size(); ++s)
+        for (const std::int64_t row : samples[s])
+            counter.count(row, static_cast<std::int64_t>(s));
+    const sw::TableAccess table{
+        .name = "t", .rows = rows, .lookups = counter.lookups(), .error = counter.error(), .seen = counter.seen()};
+    const sw::AccessProfile profile{.samples = std::ssize(samples), .tables = {table}};
+    validate(profile);
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
+    const sw::Workload workload = sw::workload_of(profile, tables, 7);
+    check(workload, tables);
+    const auto all = static_cast<double>(samples.size());
+    double lookups = 0.0;
+    std::map<std::int64_t, double> listed;
+    for (const sw::RowAccess& row : table.seen)
+        listed[row.row] = static_cast<double>(row.lookups);
+    for (const auto& [row, use] : by_row(workload.tables[0])) {
+        const double more = all * use.first - listed[row];
+        RC_ASSERT(more >= -1e-9 && more <= static_cast<double>(table.error) + 1e-9);
+        lookups += use.first;
+    }
+    RC_ASSERT(std::abs(all * lookups - static_cast<double>(table.lookups)) < 1e-9 * (1 + all * lookups));
+    if (table.lookups == 0) return;
+    const sw::RowDistribution distribution = sw::distribution_of(table, profile.samples);
+    RC_ASSERT(distribution.rows() == rows);
+    RC_ASSERT(std::abs(distribution.lookups() - lookups) < 1e-9 * (1 + lookups));
 }
 
 TEST(Workloads, OfLawsAreInTheOrderOfFrequency) {

@@ -49,6 +49,9 @@ TableRowPlan random_plan() {
         const bool tail = dice() % 2 == 0;
         for (std::size_t row = 0; row < plan.unseen.size(); ++row)
             plan.unseen[row] = tail ? row > plan.unseen.size() / 2 : dice() % 3 == 0;
+        for (std::int64_t i = 0; i < rows - left; ++i)  // those were seen
+            plan.unseen[static_cast<std::size_t>(
+                plan.replicated.empty() ? i : plan.replicated[static_cast<std::size_t>(i)])] = false;
     }
     return plan;
 }
@@ -132,6 +135,13 @@ TEST(RowMap, SaysWhatIsWrongWithAPlan) {
     EXPECT_EQ(error_of({.table = "t", .rows = 4, .tiers = {1, 1, 1, 1}, .replicated = {}, .unseen = {}}),
               "the row plan of table 't' has 4 tiers, and at most 3 fit");
     EXPECT_EQ(error_of({.table = "t", .rows = 5, .tiers = {2, 3}, .replicated = {4, 1}, .unseen = {}}), "");
+    const std::vector<bool> unseen{false, true, false, false, false};
+    const std::string replicated =
+        "the row plan of table 't': row 1 is replicated, and said to have been seen by no profile: such rows are in "
+        "the last tier";
+    EXPECT_EQ(error_of({.table = "t", .rows = 5, .tiers = {2, 3}, .replicated = {4, 1}, .unseen = unseen}), replicated);
+    EXPECT_EQ(error_of({.table = "t", .rows = 5, .tiers = {2, 3}, .replicated = {}, .unseen = unseen}), replicated);
+    EXPECT_EQ(error_of({.table = "t", .rows = 5, .tiers = {1, 4}, .replicated = {}, .unseen = unseen}), "");
 }
 
 }  // namespace

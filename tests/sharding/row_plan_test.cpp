@@ -85,4 +85,26 @@ TEST(RowPlan, HasEachTableOnceAndItsTiers) {
     EXPECT_NE(refusal(all).find("has rows of 2 tiers, and the plan has 3"), std::string::npos) << refusal(all);
 }
 
+/// Ranks with plans that place any row elsewhere have another digest; what is for reports alone is not in it.
+TEST(RowPlan, IsInTheDigestRowByRow) {
+    const auto digest = [](auto change) {
+        sw::RowPlan all{.tiers = {"dp", "row"}, .tables = {plan()}};
+        all.tables[0].tiers = {3, 97};
+        all.tables[0].replicated = {7, 1, 4};
+        change(all);
+        sw::Digest digest;
+        all.add_to(digest);
+        return digest.bits16();
+    };
+    const auto same = digest([](auto&) {});
+    EXPECT_EQ(digest([](auto& all) { all.tables[0].lookups = {1, 2}; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].replicated = {7, 1, 5}; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].replicated = {1, 7, 4}; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].replicated = {}; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].tiers = {4, 96}; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].table = "u"; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tables[0].rows = 101; }), same);
+    EXPECT_NE(digest([](auto& all) { all.tiers = {"flex", "row"}; }), same);
+}
+
 }  // namespace

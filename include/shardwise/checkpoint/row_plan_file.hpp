@@ -131,9 +131,6 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
                 throw wrong(concat({"its reduction is ", number, ": give 0 for touched or 1 for dense"}));
             table.reduction = number == 0 ? RowReduction::touched : RowReduction::dense;
         }
-        if (table.tiers.size() != plan.tiers.size())
-            throw wrong(
-                concat({"it has rows of ", table.tiers.size(), " tiers, and the file names ", plan.tiers.size()}));
         for (const std::int64_t rows : table.tiers)
             if (rows < 0 || __builtin_add_overflow(table.rows, rows, &table.rows))
                 throw wrong(concat({"a tier has ", rows, " rows: give each 0 or more, and at most 2^63 - 1 together"}));
@@ -145,11 +142,11 @@ inline void write_row_plan(const std::string& path, const RowPlan& plan) {
         if (const auto last = static_cast<std::uint64_t>(table.rows) % 64;
             !unseen.empty() && last != 0 && static_cast<std::uint64_t>(unseen.back()) >> last != 0)
             throw wrong(concat({"it says of rows from ", table.rows, " on whether they were seen: there are none"}));
-        try {
-            check(table);
-        } catch (const BadInput& error) {
-            throw BadInput{concat({path, ": ", error.what()})};
-        }
+    }
+    try {
+        check(plan);
+    } catch (const BadInput& error) {
+        throw BadInput{concat({path, ": ", error.what()})};
     }
     return plan;
 }

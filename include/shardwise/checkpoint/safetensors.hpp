@@ -254,8 +254,10 @@ class SafetensorsReader {
         Json header;
         try {
             header = Json::parse(text, watch);
-        } catch (const Json::exception& error) {
-            fail(std::string{"the header is no JSON: "} + error.what());
+        } catch (const Json::parse_error& error) {  // whose own text has the file's bytes
+            fail("the header is no JSON from its byte " + std::to_string(error.byte) + " on");
+        } catch (const Json::exception&) {
+            fail("the header is no JSON: a number in it is out of range");
         }
         if (!header.is_object()) fail("the header is no JSON object");
         if (twice) fail("two tensors are named '" + name + "'");
@@ -315,7 +317,7 @@ class SafetensorsReader {
         const std::int64_t end = whole_number(offsets[1], name, "its end");
         if (info.begin > end || end > data_bytes)
             wrong("its data is [" + std::to_string(info.begin) + ", " + std::to_string(end) + ") of " +
-                  std::to_string(data_bytes) + " bytes");
+                  std::to_string(data_bytes) + " bytes" + (end > data_bytes ? ": the file has been cut off" : ""));
         info.bytes = end - info.begin;
         if (info.bytes != bytes)
             wrong(std::to_string(info.bytes) + " bytes of data for " + type_name(info.type) + " of shape " +

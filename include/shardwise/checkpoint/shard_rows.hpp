@@ -15,8 +15,8 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Finds the rows of a shard that lie in a range of its table. Policies of the library number rows in ascending order,
-/// which takes no memory; for any other, 4 bytes a row.
+/// Finds the rows of a shard that lie in a range of its table. Where a shard has them in ascending order, as under all
+/// policies of the library but in the replicated tiers of Tiered, that takes no memory; otherwise 4 bytes a row.
 class ShardRows {
   public:
     explicit ShardRows(const TableShard& shard) : shard_{&shard} {

@@ -67,10 +67,11 @@ struct SequenceModelConfig {
 /// A sample is a history, possibly empty, and one candidate or several, such as the item that came next and some that
 /// did not; all are rows of one table, looked up as sequences (Pooling<None>). A step is
 ///
-///     auto logits = model.forward({vectors.sequences[0], vectors.lengths[0]}, {vectors.sequences[1],
-///     vectors.lengths[1]}); loss += binary_cross_entropy(logits, labels, global_candidates, gradient);
+///     auto logits = model.forward({vectors.sequences[0], vectors.lengths[0]},
+///                                 {vectors.sequences[1], vectors.lengths[1]});
+///     loss += binary_cross_entropy(logits, labels, global_candidates, gradient);
 ///     layer.backward(..., {.sequences = model.backward(gradient)});
-///     // add model.parameters().gradients() over ranks (with wide precision: wide_gradients(), then round), then
+///     // then add model.parameters().gradients() over ranks (with wide precision: wide_gradients(), then round)
 ///     optimizer.step(model.parameters().values(), model.parameters().gradients(), learning_rate);
 ///
 /// Parameters are named `history...` (see the pooling), `top.<layer>.weight` and `top.<layer>.bias`. Nothing here is

@@ -156,9 +156,9 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
                     " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
                     envelope.segment, ": all ranks start, look up and learn from the same batches in one order"})};
     if (envelope.digest != digest_)
-        throw Mismatch{
-            concat({at(s), ": rank ", message.from,
-                    " runs another layer: give every rank the same policies, tables, options and number of steps"})};
+        throw Mismatch{concat(
+            {at(s), ": rank ", message.from,
+             " runs another layer: give every rank the same policies, tables, row plan, options and number of steps"})};
     travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
 }
 

@@ -52,7 +52,8 @@ struct AccessProfile {
 
 /// Checks that counts make sense and add up: each table has a name of its own; rows ascend, lie in their table and are
 /// held by at least one sample and at most as many as there are samples or look-ups; look-ups of rows add up to their
-/// table's, exactly where its error is 0, and to no more otherwise.
+/// table's, exactly where its error is 0, and otherwise to no more, and to no less than the error allows; look-ups of
+/// all tables together are a number below 2^63.
 /// Not collective. Cost: one pass. \throws BadInput naming table, row and value
 void validate(const AccessProfile& profile);
 
@@ -63,8 +64,15 @@ void require_tables(const AccessProfile& profile, std::span<const TableConfig> t
 /// The profile of the samples of both: counts and errors are added. Associative and commutative, whatever was counted
 /// exactly and whatever was not; of exact profiles the result is exact. Not collective.
 /// Cost: one pass over the rows of both; the result lists those of either.
-/// \throws BadInput when the tables are not the same
+/// \throws BadInput when the tables are not the same, or counts add up to 2^63 or more
 [[nodiscard]] AccessProfile merged(const AccessProfile& a, const AccessProfile& b);
+
+namespace detail {
+
+/// a + b. \throws BadInput when that is no number \param what  is counted
+[[nodiscard]] std::int64_t added(std::int64_t a, std::int64_t b, const char* what);
+
+}  // namespace detail
 
 /// Look-ups a sample, of all tables together; 0 where there is no sample.
 [[nodiscard]] double lookups_per_sample(const AccessProfile& profile);

@@ -39,6 +39,9 @@ SHARDWISE_INLINE void check_table_access(const TableAccess& table, std::int64_t 
     }
     if (table.error == 0 && left != 0)
         throw wrong({"the look-ups of its rows add up to ", table.lookups - left, ", and not to its ", table.lookups});
+    if (left != 0 && (table.rows == 0 || (left - 1) / table.rows >= table.error))
+        throw wrong({"the look-ups of its rows add up to ", table.lookups - left, " of its ", table.lookups,
+                     ", which are too few for ", table.rows, " rows with an error of ", table.error});
 }
 
 /// "'C1' of 5000 rows"
@@ -46,12 +49,20 @@ SHARDWISE_INLINE std::string table_text(const std::string& name, std::int64_t ro
     return concat({"'", name, "' of ", rows, " rows"});
 }
 
+SHARDWISE_INLINE std::int64_t added(std::int64_t a, std::int64_t b, const char* what) {
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(a, b, &sum))
+        throw BadInput{concat({a, " and ", b, " ", what, " are more than 9223372036854775807 together"})};
+    return sum;
+}
+
 /// The counts of both, of one table.
 SHARDWISE_INLINE TableAccess merged_table(const TableAccess& a, const TableAccess& b) {
     if (a.name != b.name || a.rows != b.rows)
         throw BadInput{concat({"profiles of table ", table_text(a.name, a.rows), " and of table ",
                                table_text(b.name, b.rows), ": merge profiles of the same tables"})};
-    TableAccess sum{.name = a.name, .rows = a.rows, .lookups = a.lookups + b.lookups, .error = a.error + b.error};
+    TableAccess sum{
+        .name = a.name, .rows = a.rows, .lookups = added(a.lookups, b.lookups, "look-ups"), .error = a.error + b.error};
     sum.seen.reserve(std::max(a.seen.size(), b.seen.size()));
     auto left = a.seen.begin();
     auto right = b.seen.begin();
@@ -73,6 +84,7 @@ SHARDWISE_INLINE TableAccess merged_table(const TableAccess& a, const TableAcces
 
 SHARDWISE_INLINE void validate(const AccessProfile& profile) {
     if (profile.samples < 0) throw BadInput{concat({"a profile of ", profile.samples, " samples"})};
+    std::int64_t lookups = 0;
     for (std::size_t t = 0; t != profile.tables.size(); ++t) {
         const TableAccess& table = profile.tables[t];
         if (table.name.empty()) throw BadInput{concat({"the profile's table ", t, " has no name"})};
@@ -80,6 +92,7 @@ SHARDWISE_INLINE void validate(const AccessProfile& profile) {
             if (profile.tables[other].name == table.name)
                 throw BadInput{concat({"the profile has table '", table.name, "' twice"})};
         detail::check_table_access(table, profile.samples);
+        lookups = detail::added(lookups, table.lookups, "look-ups");
     }
 }
 
@@ -100,9 +113,12 @@ SHARDWISE_INLINE AccessProfile merged(const AccessProfile& a, const AccessProfil
     if (a.tables.size() != b.tables.size())
         throw BadInput{concat({"profiles of ", a.tables.size(), " and of ", b.tables.size(),
                                " tables: merge profiles of the same tables"})};
-    AccessProfile sum{.samples = a.samples + b.samples};
-    for (std::size_t t = 0; t != a.tables.size(); ++t)
+    AccessProfile sum{.samples = detail::added(a.samples, b.samples, "samples")};
+    std::int64_t lookups = 0;
+    for (std::size_t t = 0; t != a.tables.size(); ++t) {
         sum.tables.push_back(detail::merged_table(a.tables[t], b.tables[t]));
+        lookups = detail::added(lookups, sum.tables.back().lookups, "look-ups");
+    }
     return sum;
 }
 

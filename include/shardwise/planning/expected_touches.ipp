@@ -14,6 +14,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/planning/expected_touches.hpp"
+#include "shardwise/planning/scaling.hpp"
 #include "shardwise/sharding/row_map.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -63,14 +64,14 @@ SHARDWISE_INLINE std::vector<RowTouches> expected_touches(const TableRowPlan& pl
 SHARDWISE_INLINE void expect_touches(RowPlan& plan, std::span<const TableUse> use, std::int64_t samples,
                                      const Topology& topology) {
     if (samples < 1) throw BadInput{concat({"rows touched by ", samples, " samples a rank: give at least one"})};
+    const std::int64_t all = samples_of_all(samples, topology);
     for (TableRowPlan& table : plan.tables) {
         const auto found =
             std::find_if(use.begin(), use.end(), [&](const TableUse& other) { return other.table == table.table; });
         if (found == use.end())
             throw BadInput{concat({"it is not said how table '", table.table,
                                    "' of the row plan is used: give the profile that the plan was made from"})};
-        table.touches = detail::expected_touches(
-            table, *found, {samples, samples * topology.ranks_per_host, samples * topology.ranks()});
+        table.touches = detail::expected_touches(table, *found, {samples, samples * topology.ranks_per_host, all});
     }
 }
 

@@ -69,7 +69,8 @@ struct FlexShardPlan {
 /// A tier ends as well where its next row would communicate longer than in Row, if its bandwidths are known. `memory`
 /// and `communication`: each row where it takes least. `communication` with a budget that this would exceed: as
 /// `neutral`. With two tiers no plan of whole chunks communicates less in the same memory, but for the last row where
-/// tables differ in dimension. With three, the cut is the paper's and not always the best.
+/// tables differ in dimension. With three, the cut is the paper's and not always the best. Rows that may not be
+/// replicated (RowTable::least_p) stay in Row.
 /// Cost: a pass over the merged runs for each tier.
 /// \throws BadInput for a plan of one tier, a budget below the least that a plan takes (which it says), one with the
 /// goal `memory`, and for the goal `communication` without budget where bandwidths of its tiers are not known

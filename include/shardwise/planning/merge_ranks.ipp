@@ -118,14 +118,14 @@ SHARDWISE_INLINE AccessProfile merged_across_ranks(CommunicatorRef comm, const A
     const std::vector<std::vector<RowAccess>> all = all_gather_v<RowAccess>(comm, sums, where);
     AccessProfile profile;
     for (const auto& of_rank : totals)
-        profile.samples += of_rank[0];
+        profile.samples = detail::added(profile.samples, of_rank[0], "samples");
     std::vector<std::size_t> begin(all.size(), 0);
     for (std::size_t t = 0; t != mine.tables.size(); ++t) {
         TableAccess& table = profile.tables.emplace_back();
         table.name = mine.tables[t].name;
         table.rows = mine.tables[t].rows;
         for (std::size_t rank = 0; rank != all.size(); ++rank) {
-            table.lookups += totals[rank][1 + 2 * t];
+            table.lookups = detail::added(table.lookups, totals[rank][1 + 2 * t], "look-ups");
             table.error += totals[rank][2 + 2 * t];
             const auto head = all[rank].begin() + static_cast<std::ptrdiff_t>(begin[rank]);
             table.seen.insert(table.seen.end(), head + 1, head + 1 + head->row);

@@ -11,8 +11,15 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/planning/merged_rows.hpp"
+#include "shardwise/planning/workloads.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE RowTable row_table(const TableAccess& table, std::int64_t samples, int dim) {
+    RowTable rows{.name = table.name, .distribution = distribution_of(table, samples), .dim = dim};
+    if (unseen_rows(table) != 0) rows.least_p = rows.distribution.runs().back().p;
+    return rows;
+}
 
 SHARDWISE_INLINE MergedRows::MergedRows(std::vector<RowTable> tables, std::int64_t chunk)
     : tables_{std::move(tables)}, chunk_{chunk} {
@@ -31,12 +38,16 @@ SHARDWISE_INLINE MergedRows::MergedRows(std::vector<RowTable> tables, std::int64
         std::stable_sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.p > b.p; });
     for (const Run& run : runs_)
         lookups_ += run.p * static_cast<double>(run.rows);
+    if (!(lookups_ > 0.0))
+        throw BadInput{"no row of any table is looked up: give a law, or a profile of samples, that has look-ups"};
 }
 
-/// Appends a table's chunks: those that lie in one run as they are, those that cross runs with their mean p.
+/// Appends a table's chunks: those that lie in one run as they are, those that cross runs with their mean p. None
+/// crosses from rows that may be replicated to others.
 SHARDWISE_INLINE void MergedRows::add(int table) {
     std::int64_t open = 0;  // rows of a chunk that is not full yet, and their look-ups
     double lookups = 0.0;
+    bool replicable = true;
     const auto close = [&] {
         if (open != 0) runs_.push_back({.p = lookups / static_cast<double>(open), .rows = open, .table = table});
         open = 0;
@@ -44,6 +55,7 @@ SHARDWISE_INLINE void MergedRows::add(int table) {
     };
     for (const RowRun& run : at(tables_, table).distribution.runs()) {
         std::int64_t left = run.rows;
+        if (std::exchange(replicable, run.p > at(tables_, table).least_p) && !replicable) close();
         if (open != 0) {
             const std::int64_t more = std::min(left, chunk_ - open);
             open += more;

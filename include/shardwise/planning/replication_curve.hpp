@@ -29,17 +29,18 @@ struct CurvePoint {
 /// (section 4.3, Figure 5). A point that does not exist is empty.
 struct CurvePoints {
     std::optional<CurvePoint> a;  ///< most memory saved; empty where no row saves any
-    std::optional<CurvePoint>
-        b;  ///< memory back at that of Row; empty without A, and where it stays below to the last row
-    std::optional<CurvePoint>
-        c;         ///< most communication saved; empty where no row saves any, or bandwidths are not known
+    /// Memory back at that of Row; empty without A, and where it stays below to the last row.
+    std::optional<CurvePoint> b;
+    /// Most communication saved; empty where no row saves any, or bandwidths are not known.
+    std::optional<CurvePoint> c;
     CurvePoint d;  ///< all rows
 };
 
-/// The points A to D. \throws BadInput as checked(scaling)
+/// The points A to D, of all rows, whether they may be replicated or not. \throws BadInput as checked(scaling)
 [[nodiscard]] CurvePoints curve_points(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory);
 
 /// The curve itself (Figure 5): \param at  rows in DP, rising, at most all \returns (at)
+/// \throws BadInput for numbers that do not rise, or more rows than there are
 [[nodiscard]] std::vector<CurvePoint> replication_curve(const MergedRows& rows, const Scaling& scaling,
                                                         const RowMemory& memory, std::span<const std::int64_t> at);
 

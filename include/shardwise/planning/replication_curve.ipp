@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/replication_curve.hpp"
 
@@ -12,6 +17,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE std::vector<CurvePoint> replication_curve(const MergedRows& rows, const Scaling& scaling,
                                                            const RowMemory& memory, std::span<const std::int64_t> at) {
+    if (!std::is_sorted(at.begin(), at.end()) || (!at.empty() && (at.front() < 0 || at.back() > rows.rows())))
+        throw BadInput{concat({"a curve of ", at.front(), " to ", at.back(), " replicated rows of ", rows.rows(),
+                               ": give rising numbers from 0 to all rows"})};
     const bool seconds = knows_seconds(scaling, false);
     std::vector<CurvePoint> curve;
     CurvePoint here;
@@ -38,6 +46,12 @@ SHARDWISE_INLINE std::vector<CurvePoint> replication_curve(const MergedRows& row
 }
 
 SHARDWISE_INLINE CurvePoints curve_points(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory) {
+    if (std::any_of(rows.runs().begin(), rows.runs().end(), [&](const auto& run) { return !rows.replicable(run); })) {
+        std::vector<RowTable> tables{rows.tables().begin(), rows.tables().end()};
+        for (RowTable& table : tables)
+            table.least_p = -1.0;
+        return curve_points(MergedRows{std::move(tables), rows.chunk()}, scaling, memory);
+    }
     Scaling memory_alone = checked(scaling);
     memory_alone.bandwidths = {};
     // How many rows are DP at a point, in two tiers; 0 where it does not exist.

@@ -18,8 +18,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// that a planner takes any: paper_row_memory() is FlexShard's.
 struct RowMemory {
     std::string name;
-    /// (strategy, elements of the row, p) to bytes. The more often a row is looked up, the less a replica of it may
-    /// take over other strategies: bytes(dp) - bytes(flex) and bytes(dp) - bytes(row) fall as p rises.
+    /// (strategy, elements of the row, p) to bytes. A replica of a row may pay from some p on, and not up to one:
+    /// bytes(dp) - bytes(row), bytes(dp) - bytes(flex) and bytes(flex) - bytes(row) change their sign at most once as p
+    /// rises, from above 0 to below.
     std::function<double(Strategy, double, double)> bytes;
 };
 

@@ -17,7 +17,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Counts look-ups of rows, and samples that hold them.
 ///
-/// **Exact**, with 0 counters: one a row that is seen.
+/// **Exact**, with 0 counters: one a row that is seen, up to 2^31 rows; beyond, streaming with as many.
 ///
 /// **Streaming**, with k counters: the rows that are looked up most often, in one pass. When a row comes for which no
 /// counter is left, the error rises to what the lowest quarter of the counted rows may have been looked up at most, and

@@ -31,13 +31,13 @@ class RowDistribution {
   public:
     /// \param runs  in any order; those of equal p become one, so that their order changes nothing
     /// \throws BadInput for a p that is negative or not finite, a number of rows below 1, more rows than 2^63 - 1, no
-    /// run, and where no row is looked up
+    /// run, and an L that is not finite
     explicit RowDistribution(std::vector<RowRun> runs);
 
     /// By falling p, all different.
     [[nodiscard]] std::span<const RowRun> runs() const noexcept { return runs_; }
     [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }
-    /// L: expected look-ups in a sample.
+    /// L: expected look-ups in a sample; 0 where no row is looked up.
     [[nodiscard]] double lookups() const noexcept { return lookups_; }
 
   private:

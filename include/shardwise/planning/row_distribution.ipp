@@ -61,9 +61,10 @@ SHARDWISE_INLINE RowDistribution::RowDistribution(std::vector<RowRun> runs) : ru
     runs_.resize(runs_.empty() ? 0 : last + 1);
     for (const RowRun& run : runs_)
         lookups_ += run.p * static_cast<double>(run.rows);
-    if (!(lookups_ > 0.0) || !std::isfinite(lookups_))
+    if (runs_.empty()) throw BadInput{"a distribution of rows: it has none; give at least one"};
+    if (!std::isfinite(lookups_))
         throw BadInput{concat({"a distribution of rows: its ", rows_, " rows have ", detail::written(lookups_),
-                               " look-ups a sample together: give a finite number above 0"})};
+                               " look-ups a sample together: give a finite number"})};
 }
 
 SHARDWISE_INLINE RowDistribution read_row_distribution(const std::string& path,

@@ -21,18 +21,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// How often the rows of a table are looked up, as a profile counted it; rows that it did not see never are.
-/// \param samples  the profile's
-/// Cost: a sort of the rows that were seen. \throws BadInput where nothing was looked up
-[[nodiscard]] RowDistribution distribution_of(const TableAccess& table, std::int64_t samples);
-
 /// The plan of one table that gives its hottest rows to the first tier, the next to the second, and all others to the
 /// last. Rows that an exact profile did not see are marked as such; they stay in the last tier. The plan has the
 /// look-ups of each tier in the profile.
 /// \param tiers  (tier): how many rows; what they leave of the table goes to the last tier, whose own number is not
 ///               read
 /// Not collective. Cost: a sort of the rows that were seen.
-/// \throws BadInput for fewer than two tiers, a negative number of rows, or more replicated rows than were seen
+/// \throws BadInput for fewer than two tiers, a negative number of rows, more replicated rows than were seen, or more
+/// rows than a RowMap has room for
 [[nodiscard]] TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers);
 
 /// The same of all tables of a profile.
@@ -42,13 +38,13 @@ namespace shardwise::inline SHARDWISE_ABI {
                                         std::span<const std::vector<std::int64_t>> rows);
 
 /// The same with as many rows in each tier as a FlexShard plan says, "dp", "flex" and "row", of which it has those that
-/// `options` name. Rows that the profile did not see stay in the last tier, whatever chunk they stand in.
-/// \param plan  of the profile's tables, in its order \throws BadInput as above
+/// `options` name.
+/// \param plan  of the profile's tables, in its order, as row_table() has them \throws BadInput as above
 [[nodiscard]] RowPlan plan_by_frequency(const AccessProfile& profile, const FlexShardPlan& plan,
                                         const FlexShardOptions& options);
 
 /// From a profile to the rows of each tier: plans all its tables together, says which rows those are, and how many a
-/// step is expected to touch. A table of which nothing was looked up is in the last tier.
+/// step is expected to touch. Rows that the profile does not list stay in the last tier.
 /// \param dims  (table of the profile): elements of a row \param chunk  as of MergedRows
 /// \throws BadInput for another number of dims, and as plan_flexshard and MergedRows; where nothing was looked up at
 /// all Cost: sorts the rows that were seen, and plan_flexshard

@@ -16,21 +16,9 @@
 #include "shardwise/planning/merged_rows.hpp"
 #include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/workloads.hpp"
+#include "shardwise/sharding/row_map.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-SHARDWISE_INLINE RowDistribution distribution_of(const TableAccess& table, std::int64_t samples) {
-    if (table.seen.empty() || samples < 1)
-        throw BadInput{concat({"table '", table.name, "': the profile saw no look-up of it: leave it out"})};
-    std::vector<RowRun> runs;
-    for (const RowAccess& row : by_frequency(table)) {
-        const double p = static_cast<double>(row.lookups) / static_cast<double>(samples);
-        if (runs.empty() || runs.back().p != p) runs.push_back({.p = p, .rows = 0});
-        ++runs.back().rows;
-    }
-    if (unseen_rows(table) > 0) runs.push_back({.p = 0.0, .rows = unseen_rows(table)});
-    return RowDistribution{std::move(runs)};
-}
 
 namespace detail {
 
@@ -88,6 +76,9 @@ SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::s
     plan.replicated = hottest_rows(table, replicated);
     plan.lookups = detail::lookups_by_tier(table, plan.replicated, before_last);
     if (table.error != 0 || unseen_rows(table) == 0) return plan;
+    if (table.rows > RowMap::most_rows)
+        throw wrong(concat({"it has ", table.rows, " rows, and a plan says of at most ", RowMap::most_rows,
+                            " whether they were seen: leave the table out, or profile it in bounded memory"}));
     plan.unseen.assign(static_cast<std::size_t>(table.rows), true);
     for (const RowAccess& row : table.seen)
         plan.unseen[static_cast<std::size_t>(row.row)] = false;
@@ -112,13 +103,10 @@ SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, const F
                                            const FlexShardOptions& options) {
     const detail::NamedTiers named{options};
     std::vector<std::vector<std::int64_t>> rows;
-    for (std::size_t t = 0; t < std::min(plan.tables.size(), profile.tables.size()); ++t) {
-        std::int64_t seen = std::ssize(profile.tables[t].seen);  // a plan's chunks may hold others
+    for (const TableTiers& table : plan.tables) {
         rows.emplace_back();
-        for (TierRows TableTiers::*tier : named.tiers) {
-            rows.back().push_back(std::min((plan.tables[t].*tier).rows, seen));
-            seen -= rows.back().back();
-        }
+        for (TierRows TableTiers::*tier : named.tiers)
+            rows.back().push_back((table.*tier).rows);
     }
     return plan_by_frequency(profile, named.names, rows);
 }
@@ -127,16 +115,10 @@ SHARDWISE_INLINE RowPlan plan_profile(const AccessProfile& profile, std::span<co
                                       const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk) {
     if (dims.size() != profile.tables.size())
         throw BadInput{concat({dims.size(), " dimensions for a profile of ", profile.tables.size(), " tables"})};
-    std::vector<RowTable> used;
+    std::vector<RowTable> tables;
     for (std::size_t t = 0; t < dims.size(); ++t)
-        if (profile.tables[t].lookups != 0 && !profile.tables[t].seen.empty())
-            used.push_back({profile.tables[t].name, distribution_of(profile.tables[t], profile.samples), dims[t]});
-    if (used.empty()) throw BadInput{"the profile saw no look-up of any table: profile samples that have ids"};
-    const FlexShardPlan of_used = plan_flexshard(MergedRows{std::move(used), chunk}, scaling, memory, options);
-    FlexShardPlan plan;
-    auto next = of_used.tables.begin();
-    for (const TableAccess& table : profile.tables)
-        plan.tables.push_back(table.lookups != 0 && !table.seen.empty() ? *next++ : TableTiers{});
+        tables.push_back(row_table(profile.tables[t], profile.samples, dims[t]));
+    const FlexShardPlan plan = plan_flexshard(MergedRows{std::move(tables), chunk}, scaling, memory, options);
     RowPlan rows = plan_by_frequency(profile, plan, options);
     expect_touches(rows, use_of(profile), scaling.batch, scaling.topology);
     return rows;
@@ -147,6 +129,9 @@ SHARDWISE_INLINE RowPlan plan_in_order(const MergedRows& rows, const FlexShardPl
     if (plan.tables.size() != rows.tables().size())
         throw BadInput{concat(
             {"a plan of ", plan.tables.size(), " tables, and rows of ", rows.tables().size(), ": give its own"})};
+    constexpr double samples = 1e6;
+    if (!(samples * rows.lookups() < 0x1p62))
+        throw BadInput{concat({rows.lookups(), " look-ups a sample: give tables of fewer than 4e12"})};
     const detail::NamedTiers named{options};
     RowPlan in_order{.tiers = named.names, .tables = {}};
     std::vector<TableUse> use;
@@ -157,7 +142,7 @@ SHARDWISE_INLINE RowPlan plan_in_order(const MergedRows& rows, const FlexShardPl
         one.rows = table.distribution.rows();
         for (TierRows TableTiers::*tier : named.tiers) {
             one.tiers.push_back((plan.tables[t].*tier).rows);
-            one.lookups.push_back(std::llround(1e6 * (plan.tables[t].*tier).lookups));
+            one.lookups.push_back(std::llround(samples * (plan.tables[t].*tier).lookups));
         }
         const std::array bags{BagLengths::near(table.distribution.lookups())};
         use.push_back(use_of(table.name, table.distribution, bags));

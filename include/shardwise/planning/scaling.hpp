@@ -45,8 +45,11 @@ struct Scaling {
     CollectiveBandwidths bandwidths = {};
 };
 
+/// The samples of all ranks in a step. \throws BadInput for more than 2^53
+[[nodiscard]] std::int64_t samples_of_all(std::int64_t batch, const Topology& topology);
+
 /// The parameters themselves.
-/// \throws BadInput for numbers that are not above 0, a multiplier below 1, and as Topology::checked
+/// \throws BadInput for numbers that are not above 0, a multiplier below 1, and as Topology::checked and samples_of_all
 [[nodiscard]] const Scaling& checked(const Scaling& scaling);
 
 /// The cost of a table, or of a part of one, for a rank and a step (Tables 2 and 3).
@@ -67,9 +70,9 @@ struct StrategyCost {
 };
 
 /// What rows cost under a strategy. All is linear in `rows` and `lookups`: a table costs what its rows cost one by one
-/// (section 4.2).
-/// \param rows  E \param dim  D: elements of a row \param lookups  L: look-ups of these rows in a sample, all together
-/// The cost of Row and Col differs in ids alone. Fp32 as `element_bytes` says; latencies count nothing.
+/// (section 4.2). The costs of Row and Col differ in ids alone. Elements are of `element_bytes`; latencies count
+/// nothing. \param rows  E \param dim  D: elements of a row \param lookups  L: look-ups of these rows in a sample, all
+/// together
 [[nodiscard]] StrategyCost cost_of(Strategy strategy, const Scaling& scaling, double rows, double dim, double lookups);
 
 /// What DP costs over what Row costs.

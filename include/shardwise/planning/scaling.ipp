@@ -24,9 +24,18 @@ SHARDWISE_INLINE const char* name_of(Strategy strategy) {
     return "col";
 }
 
+SHARDWISE_INLINE std::int64_t samples_of_all(std::int64_t batch, const Topology& topology) {
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    if (batch > most / topology.ranks())
+        throw BadInput{concat({"a batch of ", batch, " samples on each of ", topology.ranks(), " ranks: give at most ",
+                               most, " samples together"})};
+    return batch * topology.ranks();
+}
+
 SHARDWISE_INLINE const Scaling& checked(const Scaling& scaling) {
     static_cast<void>(Topology::checked(scaling.topology));
     if (scaling.batch < 1) throw BadInput{concat({"a batch of ", scaling.batch, " samples a rank: give at least 1"})};
+    static_cast<void>(samples_of_all(scaling.batch, scaling.topology));
     if (!(scaling.multiplier >= 1.0) || !std::isfinite(scaling.multiplier))
         throw BadInput{concat({"a multiplier of ", scaling.multiplier,
                                " for the memory of replicas: give at least 1, which is the weights alone"})};

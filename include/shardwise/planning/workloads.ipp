@@ -13,28 +13,63 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-SHARDWISE_INLINE TableUse use_of(const TableAccess& table, std::int64_t samples) {
-    TableUse use{.table = table.name, .runs = {}, .rows = {}};
-    if (table.lookups == 0) return use;
+namespace detail {
+
+/// The rows of a table that are in use, as runs of equal counts, the most first.
+struct CountedRows {
+    std::vector<RowUse> runs;       ///< those that are not listed are the last, where they are in use
+    std::vector<RowAccess> listed;  ///< in the order of the runs
+    bool others = false;            ///< the last run is of rows that are not listed
+};
+
+SHARDWISE_INLINE CountedRows counted_rows(const TableAccess& table, std::int64_t samples) {
+    CountedRows counted;
+    if (table.lookups == 0) return counted;
     if (samples < 1)
         throw BadInput{concat({"table '", table.name, "': ", table.lookups, " look-ups of ", samples, " samples"})};
-    const auto a_sample = [&](std::int64_t count) { return static_cast<double>(count) / static_cast<double>(samples); };
-    std::vector<RowAccess> seen = table.seen;
-    const auto counts = [](const RowAccess& row) { return std::tuple{-row.lookups, -row.samples, row.row}; };
-    std::sort(seen.begin(), seen.end(), [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
     std::int64_t rest = table.lookups;
-    use.rows.reserve(seen.size());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (i == 0 || seen[i].lookups != seen[i - 1].lookups || seen[i].samples != seen[i - 1].samples)
-            use.runs.push_back({.p = a_sample(seen[i].lookups), .q = a_sample(seen[i].samples), .rows = 0});
-        ++use.runs.back().rows;
-        use.rows.push_back(seen[i].row);
-        rest -= seen[i].lookups;
+    for (const RowAccess& row : table.seen)
+        rest -= row.lookups;
+    const double more = rest == 0 ? 0.0 : static_cast<double>(rest) / static_cast<double>(table.rows);
+    const auto a_sample = [&](std::int64_t count) {
+        return (static_cast<double>(count) + more) / static_cast<double>(samples);
+    };
+    counted.listed = table.seen;
+    const auto counts = [](const RowAccess& row) { return std::tuple{-row.lookups, -row.samples, row.row}; };
+    std::sort(counted.listed.begin(), counted.listed.end(),
+              [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
+    const RowAccess* last = nullptr;
+    for (const RowAccess& row : counted.listed) {
+        if (last == nullptr || row.lookups != last->lookups || row.samples != last->samples)
+            counted.runs.push_back({.p = a_sample(row.lookups), .q = std::min(1.0, a_sample(row.samples)), .rows = 0});
+        ++counted.runs.back().rows;
+        last = &row;
     }
-    const std::int64_t others = unseen_rows(table);
-    if (rest == 0 || others == 0) return use;
-    const double p = a_sample(rest) / static_cast<double>(others);
-    use.runs.push_back({.p = p, .q = std::min(p, 1.0), .rows = others});
+    counted.others = rest != 0 && unseen_rows(table) != 0;
+    if (counted.others)
+        counted.runs.push_back({.p = a_sample(0), .q = std::min(1.0, a_sample(0)), .rows = unseen_rows(table)});
+    return counted;
+}
+
+}  // namespace detail
+
+SHARDWISE_INLINE RowDistribution distribution_of(const TableAccess& table, std::int64_t samples) {
+    if (table.rows < 1) throw BadInput{concat({"table '", table.name, "' of the profile has no rows: leave it out"})};
+    const detail::CountedRows counted = detail::counted_rows(table, samples);
+    std::vector<RowRun> runs;
+    for (const RowUse& run : counted.runs)
+        runs.push_back({.p = run.p, .rows = run.rows});
+    if (!counted.others && unseen_rows(table) != 0) runs.push_back({.p = 0.0, .rows = unseen_rows(table)});
+    return RowDistribution{std::move(runs)};
+}
+
+SHARDWISE_INLINE TableUse use_of(const TableAccess& table, std::int64_t samples) {
+    detail::CountedRows counted = detail::counted_rows(table, samples);
+    TableUse use{.table = table.name, .runs = std::move(counted.runs), .rows = {}};
+    use.rows.reserve(static_cast<std::size_t>(counted.others ? table.rows : std::ssize(counted.listed)));
+    for (const RowAccess& row : counted.listed)
+        use.rows.push_back(row.row);
+    if (!counted.others) return use;
     std::int64_t next = 0;
     for (const RowAccess& row : table.seen) {
         for (; next < row.row; ++next)
@@ -57,6 +92,7 @@ SHARDWISE_INLINE TableUse use_of(const std::string& table, const RowDistribution
                                  std::span<const BagLengths> features) {
     TableUse use{.table = table, .runs = {}, .rows = {}};
     for (const RowRun& run : distribution.runs()) {
+        if (run.p == 0.0) break;
         double missing = 1.0;
         for (const BagLengths& lengths : features)
             missing *= lengths.without(run.p / distribution.lookups());

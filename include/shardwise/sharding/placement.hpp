@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/sharding/row_map.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/row_reduction.hpp"
 #include "shardwise/sharding/shard_map.hpp"
 #include "shardwise/topology/members.hpp"
@@ -35,6 +37,10 @@ struct TableConfig {
 
 /// The features of a table in their order; one with the table's name when none is given.
 [[nodiscard]] std::vector<std::string> features_of(const TableConfig& table);
+
+/// Checks that a plan is of these tables: each of them, of as many rows, and no other.
+/// Not collective. \throws BadInput naming the first table that differs
+void require_tables(const RowPlan& plan, std::span<const TableConfig> tables);
 
 /// One shard of a table.
 struct ShardPlacement {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -16,6 +17,17 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE std::vector<std::string> features_of(const TableConfig& table) {
     return table.features.empty() ? std::vector<std::string>{table.name} : table.features;
+}
+
+SHARDWISE_INLINE void require_tables(const RowPlan& plan, std::span<const TableConfig> tables) {
+    for (const TableRowPlan& rows : plan.tables)
+        if (std::none_of(tables.begin(), tables.end(), [&](const auto& table) { return table.name == rows.table; }))
+            throw BadInput{concat({"the row plan has a table '", rows.table, "', and the layer has none of that name: ",
+                                   "give a plan of the layer's tables, under their names"})};
+    for (const TableConfig& table : tables)
+        if (const TableRowPlan& rows = plan.of(table.name); rows.rows != table.rows)
+            throw BadInput{concat({"the row plan says that table '", table.name, "' has ", rows.rows,
+                                   " rows, and the layer's has ", table.rows, ": give a plan of the layer's tables"})};
 }
 
 namespace detail {

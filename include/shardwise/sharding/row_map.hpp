@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <vector>
 
@@ -46,11 +47,13 @@ inline constexpr std::array<FiveRows, 243> five_rows = [] {
 /// the plan, those of the last tier in that of their numbers. Immutable; every function is pure.
 ///
 /// Memory: nothing where the replicated rows are the first of the table, in this order, and the rows that nobody saw
-/// its last; otherwise 8 bytes for 35 rows and 8 bytes a replicated row. Finding a place reads one cache line, and
-/// another for a replicated row.
+/// its last; otherwise 8 bytes for 35 rows, rounded up to a multiple of 32, and 8 bytes a replicated row. Finding a
+/// place reads one cache line, and another for a replicated row.
 class RowMap {
   public:
     static constexpr std::size_t most_tiers = 3;
+    /// Of a table whose rows are not in the order of their use.
+    static constexpr std::int64_t most_rows = std::numeric_limits<std::uint32_t>::max();
 
     /// \throws BadInput as check(TableRowPlan), and for more tiers, or more rows out of order, than fit
     explicit RowMap(const TableRowPlan& plan, std::pmr::memory_resource& memory = *std::pmr::get_default_resource());

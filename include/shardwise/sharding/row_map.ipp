@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -39,7 +38,6 @@ SHARDWISE_INLINE RowMap::RowMap(const TableRowPlan& plan, std::pmr::memory_resou
         first_[tier + 1] = first_[tier] + plan.tiers[tier];
     first_unseen_ = detail::first_of_unseen_tail(plan);
     if (first_unseen_ >= 0 && detail::replicates_first_rows(plan)) return;
-    constexpr std::int64_t most_rows = std::numeric_limits<std::uint32_t>::max();
     if (plan.rows > most_rows)
         throw too_many(static_cast<std::size_t>(most_rows), "rows that are not in the order of their use", plan.rows);
     fill(plan);
@@ -65,8 +63,7 @@ SHARDWISE_INLINE void RowMap::fill(const TableRowPlan& plan) {
     for (const std::uint32_t row : rows_)
         put(row, detail::RowIs::replicated);
     for (std::size_t row = 0; row < plan.unseen.size(); ++row)
-        if (plan.unseen[row] && is(static_cast<std::int64_t>(row)) == detail::RowIs::seen)
-            put(static_cast<std::int64_t>(row), detail::RowIs::unseen);
+        if (plan.unseen[row]) put(static_cast<std::int64_t>(row), detail::RowIs::unseen);
     std::uint32_t before = 0;
     for (Block& block : blocks_) {
         block.before = before;

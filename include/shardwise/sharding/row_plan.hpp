@@ -24,7 +24,7 @@ struct TableRowPlan {
     std::vector<std::int64_t> tiers;       ///< (tier): how many rows it has
     std::vector<std::int64_t> replicated;  ///< the rows of all tiers but the last, tier by tier, the most used first;
                                            ///< empty: rows 0, 1, 2, ... in this order
-    std::vector<bool> unseen;              ///< (row): no profile saw it; empty: none such
+    std::vector<bool> unseen;              ///< (row): no profile saw it, and it is in the last tier; empty: none such
     std::vector<RowTouches> touches = {};  ///< (tier): expected in a step; empty: not known
     std::optional<RowReduction> reduction = {};  ///< of the rows of all tiers but the last; not given: whichever is
                                                  ///< expected to move less, level by level; touched ones, if that is
@@ -58,8 +58,8 @@ struct RowPlan {
 [[nodiscard]] std::vector<double> expected_coverage(const RowPlan& plan);
 
 /// \throws BadInput, naming the table and the row: where tiers do not add up to the table, a row is replicated twice or
-/// is none of the table, look-ups are negative or not one number a tier, or more rows are expected to be touched than
-/// there are
+/// is none of the table or one that no profile saw, look-ups are negative or not one number a tier, or more rows are
+/// expected to be touched than there are
 void check(const TableRowPlan& plan);
 /// The same of all tables. \throws BadInput for a table that stands twice or has another number of tiers, too
 void check(const RowPlan& plan);

@@ -15,7 +15,7 @@ SHARDWISE_INLINE const TableRowPlan& RowPlan::of(const std::string& table) const
     const auto found =
         std::find_if(tables.begin(), tables.end(), [&](const auto& plan) { return plan.table == table; });
     if (found == tables.end())
-        throw BadInput{concat({"the row plan has no table '", table, "': make it for the tables of this layer"})};
+        throw BadInput{concat({"the row plan has no table '", table, "': add it, with all its rows in the last tier"})};
     return *found;
 }
 
@@ -83,19 +83,29 @@ SHARDWISE_INLINE void check(const TableRowPlan& plan) {
         for (const std::int64_t rows : {plan.touches[tier].rank, plan.touches[tier].host, plan.touches[tier].world})
             if (rows < 0 || rows > plan.tiers[tier])
                 throw wrong(concat({"a step is expected to touch ", rows, " of the ", plan.tiers[tier],
-                                    " rows of tier ", tier, ": give 0 to all of them"}));
+                                    " rows of tier ", tier, ": give a number from 0 to ", plan.tiers[tier]}));
     if (!plan.lookups.empty() && plan.lookups.size() != plan.tiers.size())
         throw wrong(concat({"it has look-ups of ", plan.lookups.size(), " tiers, and rows of ", plan.tiers.size()}));
     for (const std::int64_t lookups : plan.lookups)
         if (lookups < 0) throw wrong(concat({"a tier has ", lookups, " look-ups: give each 0 or more"}));
-    if (plan.replicated.empty()) return;
     const std::int64_t replicated = all - plan.tiers.back();
+    const auto seen = [&](std::int64_t row) {
+        if (!plan.unseen.empty() && plan.unseen[static_cast<std::size_t>(row)])
+            throw wrong(concat({"row ", row, " is replicated, and said to have been seen by no profile: such rows are ",
+                                "in the last tier"}));
+    };
+    if (plan.replicated.empty()) {
+        for (std::int64_t row = 0; row < (plan.unseen.empty() ? 0 : replicated); ++row)
+            seen(row);
+        return;
+    }
     if (std::ssize(plan.replicated) != replicated)
         throw wrong(concat(
             {"it names ", plan.replicated.size(), " replicated rows, and its tiers but the last have ", replicated}));
     for (const std::int64_t row : plan.replicated)
         if (row < 0 || row >= plan.rows)
             throw wrong(concat({"row ", row, " is none of the table; its rows are 0 to ", plan.rows - 1}));
+    std::for_each(plan.replicated.begin(), plan.replicated.end(), seen);
     std::vector<std::int64_t> sorted = plan.replicated;
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());

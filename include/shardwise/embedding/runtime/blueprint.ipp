@@ -82,13 +82,11 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
     const std::string mine = list(traits_.shardings, [](const ShardingTraits& sharding) { return sharding.name; });
     if (rows != nullptr) {
         const std::string theirs = list(rows->tiers, [](const std::string& name) { return name; });
-        if (theirs != mine) throw BadInput{concat({"the row plan has tiers ", theirs, ", and the layer has ", mine})};
+        if (theirs != mine)
+            throw BadInput{concat({"the row plan has tiers ", theirs, ", and the layer has ", mine,
+                                   ": give a plan of the layer's tiers, in their order"})};
         shardwise::check(*rows);
-        for (const TableRowPlan& plan : rows->tables)
-            if (std::none_of(tables_.begin(), tables_.end(),
-                             [&](const auto& table) { return table.name == plan.table; }))
-                throw BadInput{
-                    concat({"the row plan has a table '", plan.table, "', and the layer has none of that name"})};
+        require_tables(*rows, tables_);
     }
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
     const Codec& wire = traits_.wires.backward;
@@ -98,9 +96,6 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
             throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
         const TableRowPlan plan =
             rows != nullptr ? rows->of(table.name) : all_in_last_tier(table.name, table.rows, traits_.shardings.size());
-        if (plan.rows != table.rows)
-            throw BadInput{concat({"the row plan says that table '", table.name, "' has ", plan.rows,
-                                   " rows, and the layer's has ", table.rows})};
         row_maps_.push_back(std::make_shared<RowMap>(plan, memory));
         auto& dense = dense_sums_.emplace_back();
         for (std::size_t tier = 0; tier < plan.tiers.size(); ++tier)
