@@ -92,9 +92,9 @@ TEST(RowPlan, IsInTheDigestRowByRow) {
         all.tables[0].tiers = {3, 97};
         all.tables[0].replicated = {7, 1, 4};
         change(all);
-        sw::Digest digest;
-        all.add_to(digest);
-        return digest.bits16();
+        sw::Digest of_plan;
+        all.add_to(of_plan);
+        return of_plan.bits16();
     };
     const auto same = digest([](auto&) {});
     EXPECT_EQ(digest([](auto& all) { all.tables[0].lookups = {1, 2}; }), same);
