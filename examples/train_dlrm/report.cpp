@@ -16,9 +16,6 @@ namespace {
 using nlohmann::json;
 
 // NaN has no place in JSON.
-json number(double value) {
-    return std::isfinite(value) ? json(value) : json();
-}
 
 json tier_json(const sw::TierTraffic& t) {
     return {{"payload", t.payload}, {"control", t.control}, {"messages", t.messages}};
@@ -27,7 +24,8 @@ json traffic_json(const sw::Traffic& t) {
     return {{"host", tier_json(t.host)}, {"cross_host", tier_json(t.cross_host)}};
 }
 json quality_json(const Quality& q) {
-    return {{"samples", q.samples}, {"loss", number(q.loss)}, {"auc", number(q.auc)}, {"ne", number(q.ne)}};
+    return {
+        {"samples", q.samples}, {"loss", number_json(q.loss)}, {"auc", number_json(q.auc)}, {"ne", number_json(q.ne)}};
 }
 
 template <class Value>
@@ -153,7 +151,7 @@ json to_json(const Report& r, const Options& o) {
     time["step"] = {{"mean", total.mean}, {"max", total.most}};
     json losses = json::array();
     for (const double loss : r.losses)
-        losses.push_back(number(loss));
+        losses.push_back(number_json(loss));
     return {{"config", to_json(o, r.topology)},
             {"model",
              {{"flops_per_sample", r.size.flops},
@@ -161,14 +159,14 @@ json to_json(const Report& r, const Options& o) {
               {"module_parameters", r.size.modules},
               {"table_parameters", r.size.tables},
               {"compression", r.size.compression}}},
-            {"samples_per_second", number(r.samples_per_second())},
+            {"samples_per_second", number_json(r.samples_per_second())},
             {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
             {"first_step", r.first_step},
             {"samples", r.samples},
-            {"loss", best == nullptr ? json() : number(best->quality.loss)},
-            {"auc", best == nullptr ? json() : number(best->quality.auc)},
-            {"ne", best == nullptr ? json() : number(best->quality.ne)},
-            {"popularity_auc", r.popularity_auc ? number(*r.popularity_auc) : json()},
+            {"loss", best == nullptr ? json() : number_json(best->quality.loss)},
+            {"auc", best == nullptr ? json() : number_json(best->quality.auc)},
+            {"ne", best == nullptr ? json() : number_json(best->quality.ne)},
+            {"popularity_auc", r.popularity_auc ? number_json(*r.popularity_auc) : json()},
             {"quality_of", r.tested ? "test" : "train"},
             {"best_epoch", best == nullptr ? json() : json(best->number)},
             {"epochs", epochs},

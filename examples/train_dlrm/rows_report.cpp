@@ -18,10 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-json number(double value) {
-    return std::isfinite(value) ? json(value) : json();
-}
-
 void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& numbers, int sign) {
     to.resize(std::max(to.size(), numbers.size()));
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -170,7 +166,7 @@ json tiers_json(const RowsReport& report) {
     for (const RowTier& tier : report.tiers)
         rows[tier.name] = {{"rows", tier.rows},
                            {"lookups", tier.lookups},
-                           {"coverage", number(report.coverage(tier))},
+                           {"coverage", number_json(report.coverage(tier))},
                            {"predicted_coverage", tier.expected ? json(*tier.expected) : json()},
                            {"payload", tier.payload},
                            {"predicted_payload", tier.predicted_payload},
@@ -179,8 +175,12 @@ json tiers_json(const RowsReport& report) {
     return rows;
 }
 
+json number_json(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
 json looked_up_json(const std::vector<std::int64_t>& looked_up) {
-    return {{"by_rank", looked_up}, {"max_over_mean", number(max_over_mean(looked_up))}};
+    return {{"by_rank", looked_up}, {"max_over_mean", number_json(max_over_mean(looked_up))}};
 }
 
 std::string explain_rows(const RowsReport& report) {

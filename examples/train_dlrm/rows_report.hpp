@@ -78,6 +78,8 @@ void add_by_part(const std::vector<std::int64_t>& by_part, std::size_t tiers, By
 
 /// "rows": the tiers by name, and unseen look-ups; null where rows have no tiers.
 [[nodiscard]] nlohmann::json tiers_json(const RowsReport& report);
+/// A number as JSON has them; null where it is none.
+[[nodiscard]] nlohmann::json number_json(double value);
 /// "looked_up_rows".
 [[nodiscard]] nlohmann::json looked_up_json(const std::vector<std::int64_t>& by_rank);
 /// What --explain says: a line a tier, and the rows that ranks look up.
