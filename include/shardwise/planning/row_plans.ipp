@@ -70,15 +70,15 @@ SHARDWISE_INLINE TableRowPlan plan_by_frequency(const TableAccess& table, std::s
     if (replicated > std::ssize(table.seen))
         throw wrong(concat({replicated, " rows are to be replicated, and the profile saw ", table.seen.size(),
                             ": give fewer, or profile more samples"}));
+    if (table.rows > RowMap::most_rows)
+        throw wrong(concat({"it has ", table.rows, " rows, and at most ", RowMap::most_rows,
+                            " of a table are placed by a profile: leave the table out"}));
     TableRowPlan plan = all_in_last_tier(table.name, table.rows, tiers.size());
     std::copy(before_last.begin(), before_last.end(), plan.tiers.begin());
     plan.tiers.back() = table.rows - replicated;
     plan.replicated = hottest_rows(table, replicated);
     plan.lookups = detail::lookups_by_tier(table, plan.replicated, before_last);
     if (table.error != 0 || unseen_rows(table) == 0) return plan;
-    if (table.rows > RowMap::most_rows)
-        throw wrong(concat({"it has ", table.rows, " rows, and a plan says of at most ", RowMap::most_rows,
-                            " whether they were seen: leave the table out, or profile it in bounded memory"}));
     plan.unseen.assign(static_cast<std::size_t>(table.rows), true);
     for (const RowAccess& row : table.seen)
         plan.unseen[static_cast<std::size_t>(row.row)] = false;
