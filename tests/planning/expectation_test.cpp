@@ -454,6 +454,10 @@ TEST(Expectation, SaysWhatIsWrong) {
         return refusal(layer, workload);
     };
     const std::string of_a = "the workload of table 'a': ";
+    const auto unlisted = [](int listed, int rows) {
+        return "it lists " + std::to_string(listed) + " rows, and its runs have " + std::to_string(rows) +
+               ": list all, or all but the last run's where these are all others of the table";
+    };
     EXPECT_EQ(with([](auto& w) { w.samples = -1; }), "a workload of -1 samples a rank: give a number from 0 on");
     EXPECT_EQ(with([](auto& w) { w.tables.clear(); }), "a workload of 0 tables for a layer of 1");
     EXPECT_EQ(with([](auto& w) { w.lengths.clear(); }), "a workload with bag lengths of 0 features for a layer of 1");
@@ -467,7 +471,19 @@ TEST(Expectation, SaysWhatIsWrong) {
                   "to 1, and no more than look-ups");
     EXPECT_EQ(with([](auto& w) { w.tables[0].runs[0].rows = 11; }),
               of_a + "a run of 11 rows after 0 others: give at least 1, and no more than the table's 10 together");
-    EXPECT_EQ(with([](auto& w) { w.tables[0].rows = {1}; }), of_a + "it lists 1 rows, and its runs have 10");
+    EXPECT_EQ(with([](auto& w) { w.tables[0].rows = {1}; }), of_a + unlisted(1, 10));
+    EXPECT_EQ(with([](auto& w) { w.tables[0].runs.push_back(w.tables[0].runs[0]); }),
+              of_a + "a run of 10 rows after 10 others: give at least 1, and no more than the table's 10 together");
+    EXPECT_EQ(with([](auto& w) {  // the 8 of the last run are not all others
+                  w.tables[0].runs = {{.p = 0.2, .q = 0.2, .rows = 1}, {.p = 0.1, .q = 0.1, .rows = 8}};
+                  w.tables[0].rows = {7};
+              }),
+              of_a + unlisted(1, 9));
+    EXPECT_EQ(with([](auto& w) {
+                  w.tables[0].runs = {{.p = 0.1, .q = 0.1, .rows = 1}, {.p = 0.1, .q = 0.1, .rows = 9}};
+                  w.tables[0].rows = {7};
+              }),
+              "");
     EXPECT_EQ(with([](auto& w) { w.tables[0].rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10}; }),
               of_a + "row 10 is not one of its rows, 0 to 9");
     EXPECT_EQ(with([](auto& w) { w.tables[0].rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}; }), of_a + "row 8 stands twice");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,10 @@
 #include "planning/support.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/row_counter.hpp"
+#include "shardwise/sharding/row_plan.hpp"
 
 /// \file
 /// Workloads say of each row what the profile or law said.
@@ -42,10 +46,21 @@ std::vector<Sample> any_samples(std::int64_t rows) {
 /// (row): p and q; rows that are never looked up are not in it.
 std::map<std::int64_t, std::pair<double, double>> by_row(const sw::TableUse& use) {
     std::map<std::int64_t, std::pair<double, double>> all;
+    const std::set<std::int64_t> listed(use.rows.begin(), use.rows.end());
     std::int64_t next = 0;
-    for (const sw::RowUse& run : use.runs)
-        for (std::int64_t i = 0; i < run.rows; ++i, ++next)
-            all[use.rows.empty() ? next : use.rows.at(static_cast<std::size_t>(next))] = {run.p, run.q};
+    for (const sw::RowUse& run : use.runs) {
+        std::int64_t other = -1;
+        for (std::int64_t i = 0; i < run.rows; ++i, ++next) {
+            if (next < std::ssize(use.rows)) {
+                all[use.rows.at(static_cast<std::size_t>(next))] = {run.p, run.q};
+                continue;
+            }
+            do
+                ++other;
+            while (all.contains(other) || listed.contains(other));
+            all[other] = {run.p, run.q};
+        }
+    }
     return all;
 }
 
@@ -86,6 +101,7 @@ TEST(Workloads, SpreadWhatAProfileForgot) {
     const auto uses = by_row(sw::use_of(table, 10));
     ASSERT_EQ(uses.size(), 6U);
     const double more = 8.0 / 6.0;
+    EXPECT_EQ(sw::use_of(table, 10).rows, (std::vector<std::int64_t>{1, 4}));  // others need no memory
     EXPECT_EQ(uses.at(1), (std::pair{(8 + more) / 10, (5 + more) / 10}));
     EXPECT_EQ(uses.at(4), (std::pair{(4 + more) / 10, (4 + more) / 10}));
     for (const std::int64_t row : {0, 2, 3, 5})
@@ -96,6 +112,72 @@ TEST(Workloads, SpreadWhatAProfileForgot) {
               (std::map<std::int64_t, std::pair<double, double>>{{0, {2.0, 1.0}}, {1, {0.8, 0.8}}}));
     EXPECT_THROW(static_cast<void>(sw::use_of(table, 0)), sw::BadInput);
     EXPECT_TRUE(sw::use_of({.name = "t", .rows = 6}, 0).runs.empty());
+}
+
+/// What UsedRows says after so many runs that are passed over.
+std::vector<std::int64_t> walked(const sw::TableUse& use, std::size_t passed) {
+    sw::UsedRows rows{use};
+    std::vector<std::int64_t> all;
+    for (std::size_t run = 0; run < use.runs.size(); ++run) {
+        if (run < passed)
+            rows.skip(use.runs[run].rows);
+        else
+            for (std::int64_t i = 0; i < use.runs[run].rows; ++i)
+                all.push_back(rows.next());
+    }
+    return all;
+}
+
+/// Rows of the last run that are not listed are those that are.
+RC_GTEST_PROP(Workloads, WalkOthersAsIfTheyWereListed, ()) {
+    std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+    const auto rows = *rc::gen::inRange<std::int64_t>(2, 40);
+    sw::TableUse listed{.table = "t", .runs = {}, .rows = {}};
+    for (std::int64_t row = 0; row < rows; ++row)
+        listed.rows.push_back(row);
+    std::shuffle(listed.rows.begin(), listed.rows.end(), random);
+    std::vector<std::int64_t> starts;
+    for (std::int64_t left = rows; left > 0; left -= listed.runs.back().rows) {
+        starts.push_back(rows - left);
+        listed.runs.push_back({.p = 1.0 / static_cast<double>(starts.size()),
+                               .q = 0.5 / static_cast<double>(starts.size()),
+                               .rows = 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(left))});
+    }
+    std::sort(listed.rows.begin() + starts.back(), listed.rows.end());
+    sw::TableUse others = listed;
+    others.rows.resize(static_cast<std::size_t>(starts.back()));
+    const auto passed = static_cast<std::size_t>(random() % (listed.runs.size() + 1));
+    RC_ASSERT(walked(listed, passed) ==
+              (passed == starts.size()
+                   ? std::vector<std::int64_t>{}
+                   : std::vector<std::int64_t>(listed.rows.begin() + starts[passed], listed.rows.end())));
+    RC_ASSERT(walked(others, passed) == walked(listed, passed));
+    RC_ASSERT(by_row(others) == by_row(listed));
+
+    const sw::Topology topology{.hosts = 2, .ranks_per_host = 2};
+    sw::RowPlan plan{.tiers = {"dp", "row"}, .tables = {sw::all_in_last_tier("t", rows, 2)}};
+    plan.tables[0].tiers = {rows / 2, rows - rows / 2};
+    sw::RowPlan same = plan;
+    expect_touches(plan, std::vector{listed}, 3, topology);
+    expect_touches(same, std::vector{others}, 3, topology);
+    RC_ASSERT(plan.tables[0].touches == same.tables[0].touches);
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
+    const sw::LayerBlueprint layer =
+        sw::draw_layer(topology, tables, {.shardings = {"dp", "row"}, .tiered = true}, {}, {}, &plan);
+    double lookups = 0.0;
+    for (const sw::RowUse& run : listed.runs)
+        lookups += run.p * static_cast<double>(run.rows);
+    const auto expected = [&](const sw::TableUse& use) {
+        const sw::Workload workload{
+            .samples = 9, .weighted = false, .tables = {use}, .lengths = {sw::BagLengths::near(lookups)}};
+        const sw::ExpectedTraffic moved = layer.expect_cost(workload, nullptr, 1).forward;
+        std::vector<double> bytes;
+        for (int from = 0; from < 4; ++from)
+            for (int to = 0; to < 4; ++to)
+                bytes.push_back(moved.at(from, to).payload);
+        return bytes;
+    };
+    RC_ASSERT(expected(others) == expected(listed));
 }
 
 /// However few counters: a workload that a layer takes, with all look-ups and within the profile's error.

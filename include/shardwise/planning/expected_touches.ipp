@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "shardwise/core/error.hpp"
@@ -25,19 +23,17 @@ namespace detail {
 SHARDWISE_INLINE std::vector<RowTouches> expected_touches(const TableRowPlan& plan, const TableUse& use,
                                                           const std::array<std::int64_t, 3>& samples) {
     const RowMap map{plan};
-    const std::int64_t in_use = std::accumulate(use.runs.begin(), use.runs.end(), std::int64_t{0},
-                                                [](std::int64_t sum, const RowUse& run) { return sum + run.rows; });
-    if (!use.rows.empty() && std::ssize(use.rows) != in_use)
+    const std::int64_t in_use = use.rows_in_use();
+    if (!use.rows.empty() && std::ssize(use.rows) != in_use && !(use.last_are_others() && in_use == plan.rows))
         throw BadInput{concat({"table '", plan.table, "': ", use.rows.size(), " rows are listed, and ", in_use,
-                               " are in use: list each, or none"})};
+                               " are in use: list each, none, or all but the last run's, where these are all others"})};
     std::vector<std::array<double, 3>> touched(plan.tiers.size());
     std::vector<std::int64_t> rows(plan.tiers.size());  // of a run
-    std::int64_t next = 0;
+    UsedRows used{use};
     for (const RowUse& run : use.runs) {
         std::fill(rows.begin(), rows.end(), 0);
-        const std::int64_t first = std::exchange(next, next + run.rows);
-        for (std::int64_t i = first; i < next; ++i) {
-            const std::int64_t row = use.rows.empty() ? i : use.rows[static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < run.rows; ++i) {
+            const std::int64_t row = used.next();
             if (row < 0 || row >= plan.rows)
                 throw BadInput{concat({"table '", plan.table, "': row ", row, " is looked up, and the plan has ",
                                        plan.rows, " rows: give the plan and the profile of one table"})};

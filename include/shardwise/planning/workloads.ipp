@@ -66,18 +66,9 @@ SHARDWISE_INLINE RowDistribution distribution_of(const TableAccess& table, std::
 SHARDWISE_INLINE TableUse use_of(const TableAccess& table, std::int64_t samples) {
     detail::CountedRows counted = detail::counted_rows(table, samples);
     TableUse use{.table = table.name, .runs = std::move(counted.runs), .rows = {}};
-    use.rows.reserve(static_cast<std::size_t>(counted.others ? table.rows : std::ssize(counted.listed)));
+    use.rows.reserve(counted.listed.size());
     for (const RowAccess& row : counted.listed)
         use.rows.push_back(row.row);
-    if (!counted.others) return use;
-    std::int64_t next = 0;
-    for (const RowAccess& row : table.seen) {
-        for (; next < row.row; ++next)
-            use.rows.push_back(next);
-        next = row.row + 1;
-    }
-    for (; next < table.rows; ++next)
-        use.rows.push_back(next);
     return use;
 }
 

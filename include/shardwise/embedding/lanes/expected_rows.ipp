@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -50,17 +49,19 @@ SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where
         waiting = 0;
     };
     std::vector<double> chances(numbers);
-    std::int64_t next = 0;
+    UsedRows used{use};
     for (const RowUse& run : use.runs) {
-        const std::int64_t first = std::exchange(next, next + run.rows);
-        if (run.p == 0.0) continue;
+        if (run.p == 0.0) {
+            used.skip(run.rows);
+            continue;
+        }
         lookups_ += run.p * static_cast<double>(run.rows);
         used_ += run.rows;
         const double log_of_missing = std::log1p(-run.q);
         for (std::size_t n = 0; n < numbers; ++n)
             chances[n] = samples_[n] == 0 ? 0.0 : -std::expm1(static_cast<double>(samples_[n]) * log_of_missing);
-        for (std::int64_t i = first; i < next; ++i) {
-            const std::int64_t row = use.rows.empty() ? i : use.rows[static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < run.rows; ++i) {
+            const std::int64_t row = used.next();
             if (where.tiers != nullptr && where.tiers->tier(row) != where.tier) continue;
             rows[waiting] = row;
             p[waiting] = run.p;

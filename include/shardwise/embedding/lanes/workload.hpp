@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,7 +27,40 @@ struct RowUse {
 struct TableUse {
     std::string table;               ///< its name
     std::vector<RowUse> runs;        ///< rows that are in none are never looked up
-    std::vector<std::int64_t> rows;  ///< numbers of the rows of all runs, run by run; empty: 0, 1, 2, ... in this order
+    std::vector<std::int64_t> rows;  ///< numbers of the rows of all runs, run by run; empty: 0, 1, 2, ... in this
+                                     ///< order. The last run's may be left out where they are all others of the table
+
+    /// Rows of all runs together.
+    [[nodiscard]] std::int64_t rows_in_use() const noexcept;
+    /// Whether rows of the last run are not listed, being all others.
+    [[nodiscard]] bool last_are_others() const noexcept;
+};
+
+/// The rows of all runs, run by run: listed ones as they are listed, others in ascending order. The use outlives it.
+/// Memory: 8 bytes a listed row where there are others.
+class UsedRows {
+  public:
+    explicit UsedRows(const TableUse& use);
+
+    /// The number of the next row. Precondition: there is one.
+    [[nodiscard]] std::int64_t next() noexcept {
+        const auto at = static_cast<std::size_t>(at_++);
+        if (in_order_) return at_ - 1;
+        if (at < use_.rows.size()) return use_.rows[at];
+        for (; passed_ < listed_.size() && listed_[passed_] == other_; ++passed_)
+            ++other_;
+        return other_++;
+    }
+    /// Passes over a run of so many rows.
+    void skip(std::int64_t rows) noexcept { at_ += rows; }
+
+  private:
+    const TableUse& use_;
+    bool in_order_;
+    std::int64_t at_ = 0;
+    std::vector<std::int64_t> listed_;  ///< ascending, where there are others
+    std::size_t passed_ = 0;            ///< of these
+    std::int64_t other_ = 0;            ///< no row before it is still to come
 };
 
 /// How many ids the bags of a feature have: each number with the share of the bags that have so many.
@@ -66,7 +100,8 @@ struct Workload {
     [[nodiscard]] bool single() const noexcept;
 };
 
-/// Checks that a workload is of these tables: as many, in the same order; that rows are theirs, none listed twice; that
+/// Checks that a workload is of these tables: as many, in the same order; that rows are theirs, none listed twice and
+/// none missing but others; that
 /// p is finite and not negative, q in [0, 1] and no more than p; that shares of lengths are not negative and add up to
 /// 1; and that the features of a table look up as many ids as its rows, but for one part in a hundred.
 /// Not collective. Cost: one pass over what is listed. \throws BadInput naming table or feature, and value

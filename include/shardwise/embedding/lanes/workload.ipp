@@ -58,6 +58,22 @@ SHARDWISE_INLINE bool Workload::single() const noexcept {
     return std::all_of(lengths.begin(), lengths.end(), [](const BagLengths& of) { return of.all_are(1); });
 }
 
+SHARDWISE_INLINE std::int64_t TableUse::rows_in_use() const noexcept {
+    std::int64_t sum = 0;
+    for (const RowUse& run : runs)
+        sum += run.rows;
+    return sum;
+}
+SHARDWISE_INLINE bool TableUse::last_are_others() const noexcept {
+    return !rows.empty() && !runs.empty() && std::ssize(rows) == rows_in_use() - runs.back().rows;
+}
+
+SHARDWISE_INLINE UsedRows::UsedRows(const TableUse& use) : use_{use}, in_order_{use.rows.empty()} {
+    if (!use.last_are_others()) return;
+    listed_ = use.rows;
+    std::sort(listed_.begin(), listed_.end());
+}
+
 namespace detail {
 
 /// \returns look-ups a sample
@@ -82,8 +98,9 @@ SHARDWISE_INLINE double check_use(const TableUse& use, const TableConfig& table)
         lookups += run.p * static_cast<double>(run.rows);
     }
     if (use.rows.empty()) return lookups;
-    if (std::ssize(use.rows) != rows)
-        throw wrong(concat({"it lists ", std::ssize(use.rows), " rows, and its runs have ", rows}));
+    if (std::ssize(use.rows) != rows && !(use.last_are_others() && rows == table.rows))
+        throw wrong(concat({"it lists ", std::ssize(use.rows), " rows, and its runs have ", rows,
+                            ": list all, or all but the last run's where these are all others of the table"}));
     std::vector<bool> listed(static_cast<std::size_t>(table.rows));
     for (const std::int64_t row : use.rows) {
         if (row < 0 || row >= table.rows)
