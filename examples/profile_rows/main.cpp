@@ -30,7 +30,7 @@ int run(const profile_rows::Options& o) {
     if (!o.svg.empty())
         output_files::write_text(
             o.svg, profile_rows::picture(
-                       profiles.before, fmt::format("Frequencies of rows, sorted: {} samples, {:.4g} look-ups each",
+                       profiles.before, fmt::format("Frequencies of rows, sorted: {} samples, {:.4g} look-ups a sample",
                                                     profiles.before.samples, sw::lookups_per_sample(profiles.before))));
     if (!o.json.empty()) output_files::write_text(o.json, profile_rows::to_json(profiles, o).dump(1) + "\n");
     return 0;

@@ -374,7 +374,7 @@ def bad_usage():
         (["--distribution", "rows"], "rows, line 1: '2.5' rows: give a whole number of at least 1"),
         (["--distribution", "none"], "none: has no line of rows and p"),
         (["--distribution", "zero"], "no row of any table is looked up"),
-        (["--law", "zipf:10"], "law 'zipf:10': it has 1 numbers, and takes 3"),
+        (["--law", "zipf:10"], "law 'zipf:10': it takes 3 numbers, not 1"),
         (["--law", "normal:10"], "law 'normal:10': there is none of this name"),
         ([*good, "--dim", "8,16"], "--dim 8,16: 2 numbers for 1 tables"),
         ([*good, "--dim", "0"], "--dim 0: give at least 1"),

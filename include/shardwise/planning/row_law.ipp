@@ -162,7 +162,7 @@ SHARDWISE_INLINE RowDistribution row_law(std::string_view text) {
             at = end;
         }
         if (law.numbers.size() != family.count)
-            throw law.wrong(concat({"it has ", law.numbers.size(), " numbers, and takes ", family.count}));
+            throw law.wrong(concat({"it takes ", family.count, " numbers, not ", law.numbers.size()}));
         return RowDistribution{family.runs(law)};
     }
     throw BadInput{concat({"law '", text, "': there is none of this name; give one of ", forms})};

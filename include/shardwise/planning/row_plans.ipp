@@ -114,7 +114,8 @@ SHARDWISE_INLINE RowPlan plan_by_frequency(const AccessProfile& profile, const F
 SHARDWISE_INLINE RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
                                       const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk) {
     if (dims.size() != profile.tables.size())
-        throw BadInput{concat({dims.size(), " dimensions for a profile of ", profile.tables.size(), " tables"})};
+        throw BadInput{concat(
+            {"dimensions of ", dims.size(), " tables for a profile of ", profile.tables.size(), ": give one a table"})};
     std::vector<RowTable> tables;
     for (std::size_t t = 0; t < dims.size(); ++t)
         tables.push_back(row_table(profile.tables[t], profile.samples, dims[t]));
