@@ -46,8 +46,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// From a profile to the rows of each tier: plans all its tables together, says which rows those are, and how many a
 /// step is expected to touch. Rows that the profile does not list stay in the last tier.
 /// \param dims  (table of the profile): elements of a row \param chunk  as of MergedRows
-/// \throws BadInput for another number of dims, and as plan_flexshard and MergedRows; where nothing was looked up at
-/// all Cost: sorts the rows that were seen, and plan_flexshard
+/// Cost: sorts the rows that were seen, and plan_flexshard.
+/// \throws BadInput for another number of dims, where nothing was looked up at all, and as plan_flexshard and
+/// MergedRows
 [[nodiscard]] RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
                                    const RowMemory& memory, const FlexShardOptions& options, std::int64_t chunk);
 
