@@ -44,7 +44,7 @@ RC_GTEST_PROP(merged_rows, are_the_means_of_chunks_by_falling_p, ()) {
         found[t].insert(found[t].end(), static_cast<std::size_t>(run.rows), run.p);
         // no chunk is on both sides of that
         const std::int64_t hot = replicable_rows(tables[t]);
-        RC_ASSERT(merged.replicable(run) == (std::ssize(found[t]) <= hot));
+        RC_ASSERT(run.replicable == (std::ssize(found[t]) <= hot));
         const bool ends = std::ssize(found[t]) == tables[t].distribution.rows() || std::ssize(found[t]) == hot;
         RC_ASSERT(run.rows % chunk == 0 || (ends && run.rows < chunk));
         rows += run.rows;
@@ -67,6 +67,21 @@ RC_GTEST_PROP(merged_rows, are_the_means_of_chunks_by_falling_p, ()) {
     }
 }
 
+RC_GTEST_PROP(merged_rows, of_one_p_have_it_to_the_bit, ()) {
+    const double p = *rc::gen::inRange(1, 100000) / 77777.0;
+    const std::int64_t rows = *rc::gen::inRange<std::int64_t>(1, 100);
+    const bool replicable = *rc::gen::arbitrary<bool>();
+    const sw::RowTable table{.name = "t",
+                             .distribution = sw::RowDistribution{{{p, rows}}},
+                             .dim = 1,
+                             .least_p = replicable ? std::nextafter(p, 0.0) : p};
+    const sw::MergedRows merged{{table}, *rc::gen::inRange<std::int64_t>(1, 40)};
+    for (const sw::MergedRows::Run& run : merged.runs()) {
+        RC_ASSERT(run.p == p);
+        RC_ASSERT(run.replicable == replicable);
+    }
+}
+
 TEST(merged_rows, know_which_rows_a_profile_lists) {
     const sw::TableAccess exact{.name = "t", .rows = 9, .lookups = 6, .seen = {{2, 1, 1}, {3, 3, 2}, {7, 2, 2}}};
     EXPECT_EQ(sw::row_table(exact, 4, 8).least_p, 0.0);
@@ -77,8 +92,8 @@ TEST(merged_rows, know_which_rows_a_profile_lists) {
     const sw::MergedRows merged{{table}, 4};
     EXPECT_EQ(merged.runs().size(), 3U);  // chunks of 3, 4 and 2 rows
     EXPECT_EQ(merged.runs()[0].rows, 3);
-    EXPECT_TRUE(merged.replicable(merged.runs()[0]));
-    EXPECT_FALSE(merged.replicable(merged.runs()[1]));
+    EXPECT_TRUE(merged.runs()[0].replicable);
+    EXPECT_FALSE(merged.runs()[1].replicable);
     EXPECT_DOUBLE_EQ(merged.lookups(), 6.0);
     const sw::TableAccess all{.name = "t", .rows = 2, .lookups = 2, .seen = {{0, 1, 1}, {1, 1, 1}}};
     EXPECT_LT(sw::row_table(all, 2, 8).least_p, 0.0);

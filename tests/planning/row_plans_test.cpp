@@ -3,12 +3,20 @@
 #include "shardwise/planning/row_plans.hpp"
 
 #include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include "planning/support.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/planning/library_memory.hpp"
+#include "shardwise/planning/row_counter.hpp"
 #include "shardwise/planning/workloads.hpp"
 #include "shardwise/sharding/row_map.hpp"
 
@@ -54,6 +62,57 @@ TEST(RowPlans, ABoundedProfileDoesNotSayWhatItDidNotSee) {
     EXPECT_TRUE(sw::plan_by_frequency(bounded, tiers).unseen.empty());
     bounded.lookups = 40;  // ten of rows that are not listed, or of listed ones that were counted too low
     EXPECT_EQ(sw::plan_by_frequency(bounded, tiers).lookups, (std::vector<std::int64_t>{22, 18}));
+}
+
+/// Whatever was counted, in however few counters: a plan, of rows that the profile lists, the hottest first.
+RC_GTEST_PROP(RowPlans, ReplicateRowsThatAreListed, ()) {
+    std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+    const auto below = [&](std::int64_t end) {
+        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
+    };
+    sw::AccessProfile profile{.samples = 1 + below(100), .tables = {}};
+    std::vector<int> dims;
+    for (const std::string name : {"a", "b"}) {
+        const std::int64_t rows = 1 + below(200);
+        sw::RowCounter counter{below(40)};
+        for (std::int64_t sample = 0; sample < profile.samples; ++sample)
+            for (std::int64_t ids = 1 + below(5); ids > 0; --ids)
+                counter.count(planning_test::skewed_row(random, rows), sample);
+        profile.tables.push_back({.name = name,
+                                  .rows = rows,
+                                  .lookups = counter.lookups(),
+                                  .error = counter.error(),
+                                  .seen = counter.seen()});
+        dims.push_back(static_cast<int>(1 + below(64)));
+    }
+    const sw::Scaling scaling{
+        .topology = {.hosts = 1 + static_cast<int>(below(3)), .ranks_per_host = 1 + static_cast<int>(below(3))},
+        .batch = 1 + below(5000)};
+    const bool dp = below(3) != 0;
+    sw::FlexShardOptions options{.dp = dp, .flex = !dp || below(2) == 0};
+    if (below(2) == 0)
+        options.goal = sw::FlexShardGoal::memory;
+    else
+        options.budget = static_cast<double>(below(1'000'000));
+    const sw::RowMemory memory = below(2) == 0 ? sw::paper_row_memory(scaling) : sw::library_row_memory(scaling);
+    const sw::RowPlan plan = sw::plan_profile(profile, dims, scaling, memory, options, 1 + below(9));
+    check(plan);
+    for (const sw::TableAccess& table : profile.tables) {
+        std::map<std::int64_t, std::int64_t> listed;
+        for (const sw::RowAccess& row : table.seen)
+            listed[row.row] = row.lookups;
+        const sw::TableRowPlan& rows = plan.of(table.name);
+        std::int64_t before = std::numeric_limits<std::int64_t>::max();
+        for (const std::int64_t row : rows.replicated) {
+            RC_ASSERT(listed.contains(row));
+            RC_ASSERT(listed[row] <= before);
+            before = listed[row];
+            listed.erase(row);
+        }
+        for (const auto& [row, lookups] : listed)
+            RC_ASSERT(lookups <= before);
+        RC_ASSERT(std::accumulate(rows.lookups.begin(), rows.lookups.end(), std::int64_t{0}) == table.lookups);
+    }
 }
 
 TEST(RowPlans, SayWhichShareOfTheLookUpsIsExpectedOfATier) {

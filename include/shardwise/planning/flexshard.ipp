@@ -40,7 +40,7 @@ class TierWalk {
             at(taken, run.table) -= skipped;
             const std::int64_t here = run.rows - skipped;
             const double dim = rows_.dim(run);
-            if (here == 0 || !rows_.replicable(run) || !pays(dim, run.p)) continue;
+            if (here == 0 || !run.replicable || !pays(dim, run.p)) continue;
             const double more = memory_.bytes(strategy, dim, run.p) - memory_.bytes(Strategy::row, dim, run.p);
             std::int64_t fit = here;
             if (more > 0.0 && plan_.net_bytes + more * static_cast<double>(here) > budget) {

@@ -44,6 +44,7 @@ class MergedRows {
         double p = 0.0;
         std::int64_t rows = 0;  ///< a multiple of `chunk`, or a last chunk
         int table = 0;
+        bool replicable = true;  ///< its rows may be in other tiers than the last
     };
 
     /// \param chunk  rows that stay together: the number of ranks keeps shards even \throws BadInput without tables,
@@ -55,8 +56,6 @@ class MergedRows {
     [[nodiscard]] std::span<const Run> runs() const noexcept { return runs_; }
     /// Elements of a row of the run.
     [[nodiscard]] double dim(const Run& run) const noexcept { return at(tables_, run.table).dim; }
-    /// Whether rows of the run may be in other tiers than the last.
-    [[nodiscard]] bool replicable(const Run& run) const noexcept { return run.p > at(tables_, run.table).least_p; }
     [[nodiscard]] std::int64_t chunk() const noexcept { return chunk_; }
     /// Of all tables.
     [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }

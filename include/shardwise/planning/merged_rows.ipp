@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
@@ -45,29 +44,31 @@ SHARDWISE_INLINE MergedRows::MergedRows(std::vector<RowTable> tables, std::int64
 /// Appends a table's chunks: those that lie in one run as they are, those that cross runs with their mean p. None
 /// crosses from rows that may be replicated to others.
 SHARDWISE_INLINE void MergedRows::add(int table) {
-    std::int64_t open = 0;  // rows of a chunk that is not full yet, and their look-ups
+    Run open{.table = table};  // a chunk that is not full yet, and its look-ups
     double lookups = 0.0;
-    bool replicable = true;
     const auto close = [&] {
-        if (open != 0) runs_.push_back({.p = lookups / static_cast<double>(open), .rows = open, .table = table});
-        open = 0;
-        lookups = 0.0;
+        if (open.rows != 0) runs_.push_back(open);
+        open.rows = 0;
     };
     for (const RowRun& run : at(tables_, table).distribution.runs()) {
         std::int64_t left = run.rows;
-        if (std::exchange(replicable, run.p > at(tables_, table).least_p) && !replicable) close();
-        if (open != 0) {
-            const std::int64_t more = std::min(left, chunk_ - open);
-            open += more;
+        const bool replicable = run.p > at(tables_, table).least_p;
+        if (replicable != open.replicable) close();
+        open.replicable = replicable;
+        if (open.rows != 0) {
+            const std::int64_t more = std::min(left, chunk_ - open.rows);
+            open.rows += more;
             lookups += run.p * static_cast<double>(more);
+            open.p = lookups / static_cast<double>(open.rows);
             left -= more;
-            if (open == chunk_) close();
+            if (open.rows == chunk_) close();
         }
         const std::int64_t whole = left - left % chunk_;
-        if (whole != 0) runs_.push_back({.p = run.p, .rows = whole, .table = table});
+        if (whole != 0) runs_.push_back({.p = run.p, .rows = whole, .table = table, .replicable = replicable});
         if (left == whole) continue;
-        open = left - whole;
-        lookups = run.p * static_cast<double>(open);
+        open.rows = left - whole;
+        open.p = run.p;  // of one run: not a bit above or below it
+        lookups = run.p * static_cast<double>(open.rows);
     }
     close();
 }

@@ -46,7 +46,7 @@ SHARDWISE_INLINE std::vector<CurvePoint> replication_curve(const MergedRows& row
 }
 
 SHARDWISE_INLINE CurvePoints curve_points(const MergedRows& rows, const Scaling& scaling, const RowMemory& memory) {
-    if (std::any_of(rows.runs().begin(), rows.runs().end(), [&](const auto& run) { return !rows.replicable(run); })) {
+    if (std::any_of(rows.runs().begin(), rows.runs().end(), [](const auto& run) { return !run.replicable; })) {
         std::vector<RowTable> tables{rows.tables().begin(), rows.tables().end()};
         for (RowTable& table : tables)
             table.least_p = -1.0;
