@@ -116,8 +116,10 @@ struct Composition {
     std::string order = "tree";
     std::string collective = "flat";
     std::string tower = "pass";
+    std::string requests = "raw";
     std::shared_ptr<const sw::ModulePolicy> module;
     ReferenceRule rule;
+    // null: by names alone
     std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
     sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&,
                                const sw::RowPlan*);
@@ -128,6 +130,7 @@ struct Composition {
                 .collective = collective,
                 .optimizer = optimizer,
                 .pooling = pooling,
+                .requests = requests,
                 .order = order,
                 .forward_wire = forward_wire,
                 .backward_wire = backward_wire,
@@ -144,7 +147,7 @@ struct Composition {
                                        .memory = nullptr,
                                        .tracer = nullptr};
         tables = as_declared(std::move(tables));
-        return QueuedLayer{by_names ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
+        return QueuedLayer{by_names || build == nullptr ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
                                     : build(comm, std::move(tables), options)};
     }
     /// Tables choose among several policies alone.
@@ -154,10 +157,12 @@ struct Composition {
                 table.sharding.clear();
         return tables;
     }
+    [[nodiscard]] bool is_coalesced() const { return requests == "coalesced"; }
     [[nodiscard]] bool has_modules() const { return tower != "pass"; }
     [[nodiscard]] std::string name() const {
         return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order +
-               (collective == "flat" ? "" : "/" + collective) + (tower == "pass" ? "" : "/" + tower);
+               (collective == "flat" ? "" : "/" + collective) + (tower == "pass" ? "" : "/" + tower) +
+               (is_coalesced() ? "/coalesced" + std::string{build == nullptr ? "" : " by types"} : "");
     }
 };
 

@@ -41,10 +41,11 @@ template <class S>
 inline constexpr bool copied =
     !boost::mp11::mp_all_of<typename sw::detail::ShardingsOf<S>::type, sw::detail::LivesInWorld>::value;
 
-template <class S, class P, class Rule, class W, class O, class C = sw::Flat, class M = sw::PassThrough>
+template <class S, class P, class Rule, class W, class O, class C = sw::Flat, class M = sw::PassThrough,
+          class R = sw::Raw>
 Composition composition() {
     using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>,
-                                        sw::Collective<C>, sw::Tower<M>>;
+                                        sw::Collective<C>, sw::Tower<M>, sw::Requests<R>>;
     return {.sharding = S::name,
             .shardings = names_of(typename sw::detail::ShardingsOf<S>::type{}),
             .tiered = sw::detail::is_tiered<S>,
@@ -56,6 +57,7 @@ Composition composition() {
             .order = O::name,
             .collective = C::name,
             .tower = M::name,
+            .requests = R::name,
             .module = sw::module_policy<M>({}),
             .rule = reference_rule<Rule>(),
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
@@ -114,6 +116,28 @@ void add_modules(std::vector<Composition>& all) {
     all.push_back(composition<S, sw::Sum, sw::RowwiseAdagrad<>, Exact, sw::Tree, C, Mix>());
     all.push_back(composition<S, sw::Sum, sw::Adam, Lossy, sw::WideTree, C, Mix>());
 }
+/// Coalesced requests: a composition by its types, and by names alone all that `all` has and that go.
+template <class S, class P>
+void add_typed_coalesced(std::vector<Composition>& all) {
+    all.push_back(composition<S, P, sw::RowwiseAdagrad<>, sw::Wire<sw::Fp32>, sw::WideTree, sw::Flat, sw::PassThrough,
+                              sw::Coalesced>());
+}
+template <class S, class... P>
+void add_coalesced(std::vector<Composition>& all) {
+    if constexpr (crosses<S> || !std::is_same_v<S, sw::DP>) {
+        const std::size_t raw = all.size();
+        (add_typed_coalesced<S, P>(all), ...);
+        for (std::size_t i = 0; i < raw; ++i) {
+            const Composition& one = all[i];
+            if (one.order == "sample" || one.collective == "two_stage" || one.has_modules()) continue;
+            Composition coalesced = one;
+            coalesced.requests = "coalesced";
+            coalesced.build = nullptr;
+            coalesced.draw = nullptr;
+            all.push_back(std::move(coalesced));
+        }
+    }
+}
 /// \param name  what the laws call the sharding
 template <class S, class... P>
 std::vector<Composition> compositions(const std::string& name) {
@@ -129,6 +153,7 @@ std::vector<Composition> compositions(const std::string& name) {
         add_relayed<S, sw::Mean, sw::TwoStage>(all);
     }
     if constexpr (!copied<S>) add_modules<S>(all);
+    add_coalesced<S, P...>(all);
     for (Composition& one : all)
         one.sharding = name;
     return all;

@@ -107,6 +107,7 @@ void add_by_table(std::vector<Composition>& all) {
 
 TEST(Names, MakeTheLayersThatTypesMake) {
     std::vector<Composition> all = all_compositions();
+    std::erase_if(all, [](const Composition& one) { return one.draw == nullptr; });  // those have names alone
     const std::size_t first = all.size();
     add_by_table<sw::Row, sw::Flat>(all);
     add_by_table<sw::Row, sw::TwoStage>(all);

@@ -83,6 +83,7 @@ class Reference {
           by_sample_{c_.order == "sample"},
           wide_tree_{c_.order == "wide_tree"},
           two_stage_{c_.collective == "two_stage"},
+          coalesced_{c_.is_coalesced()},
           sums_at_relays_{c_.collective == "hierarchical" && !c_.has_modules()} {
         for (const std::string& name : c_.shardings)
             tiers_.push_back(reference_policy(name));
@@ -341,20 +342,35 @@ class Reference {
     [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, int source, std::size_t at,
                               std::int32_t length) const {
         Vector total(static_cast<std::size_t>(table.config.dim), 0.0F);
+        if (coalesced_) add_in_order(table, batch, at, length, total);
         const auto add = [&](ReferencePolicy policy) {
             const Vector part = pool(table, policy, batch, source, at, length);
             for (std::size_t d = 0; d < total.size(); ++d)
                 total[d] += part[d];
         };
-        if (c_.tiered) {
+        if (c_.tiered && !coalesced_) {
             std::for_each(tiers_.begin(), tiers_.end(), add);
-        } else {
+        } else if (!coalesced_) {
             add(table.policy);
         }
         if (mean_ && length > 0)
             for (float& x : total)
                 x /= static_cast<float>(length);
         return total;
+    }
+    /// Where rows come home one by one: the rows of a bag in the order of its ids.
+    void add_in_order(const ReferenceTable& table, const RankBatch& batch, std::size_t at, std::int32_t length,
+                      Vector& total) const {
+        for (std::size_t k = at; k < at + static_cast<std::size_t>(length); ++k) {
+            const bool sent = travels(policy_of(table, batch.ids[k]));
+            for (std::size_t d = 0; d < total.size(); ++d) {
+                float x = table.weights[static_cast<std::size_t>(batch.ids[k])][d];
+                if (sent) x = on_wire(forward_wire_, x);
+                total[d] = batch.weights.empty() ? total[d] + x : std::fma(batch.weights[k], x, total[d]);
+            }
+        }
+        for (float& x : total)
+            x += 0.0F;
     }
     [[nodiscard]] Vector pool(const ReferenceTable& table, ReferencePolicy policy, const RankBatch& batch, int source,
                               std::size_t at, std::int32_t length) const {
@@ -419,7 +435,7 @@ class Reference {
                     Term term{
                         .source = rank, .weight = batch.weights.empty() ? 1.0F : batch.weights[id], .gradient = {}};
                     const std::size_t from = first_gradient[bag] + (sequences_ ? static_cast<std::size_t>(k) * dim : 0);
-                    const bool sent = travels(policy_of(table, batch.ids[id]));
+                    const bool sent = !coalesced_ && travels(policy_of(table, batch.ids[id]));
                     term.gradient.reserve(dim);
                     for (std::size_t d = 0; d < dim; ++d) {
                         float g = batch.gradient[from + d];
@@ -455,7 +471,7 @@ class Reference {
     [[nodiscard]] Vector sum_tree(const ReferenceTable& table, ReferencePolicy policy,
                                   const std::vector<Term>& terms) const {
         const auto dim = static_cast<std::size_t>(table.config.dim);
-        // sums of a rank travel where each has a copy, sums of a host where each host has one
+        // sums of a rank travel where each has a copy, and coalesced; sums of a host where each host has one
         const auto travelled = [&](bool does, Value x) -> Value {
             if (!does || backward_wire_ == ReferenceWire::fp32) return x;
             return on_wire(backward_wire_, static_cast<float>(x));
@@ -472,7 +488,7 @@ class Reference {
             std::vector<Value> of_host(dim, Value{0});
             for (auto& [rank, part] : ranks)
                 for (std::size_t d = 0; d < dim; ++d)
-                    of_host[d] += travelled(!travels(policy), part[d]);
+                    of_host[d] += travelled(coalesced_ || !travels(policy), part[d]);
             for (std::size_t d = 0; d < dim; ++d)
                 total[d] += travelled(!crosses(policy), of_host[d]);
         }
@@ -522,6 +538,7 @@ class Reference {
     bool by_sample_;
     bool wide_tree_;
     bool two_stage_;
+    bool coalesced_;
     bool sums_at_relays_;
     std::vector<ReferencePolicy> tiers_;
     std::int64_t step_ = 0;

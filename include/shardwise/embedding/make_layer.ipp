@@ -13,6 +13,7 @@
 #include "shardwise/embedding/compose/axes.hpp"
 #include "shardwise/embedding/compose/layer_traits.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/embedding/steps/coalesce.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
@@ -66,6 +67,10 @@ SHARDWISE_INLINE LayerFacts::Way way_named(const std::string& name) {
 SHARDWISE_INLINE Pools pools_named(const std::string& name) {
     return value_on<PoolingAxis>("pooling", name, []<class P>(boost::mp11::mp_identity<P>) { return pools_of<P>(); });
 }
+SHARDWISE_INLINE bool coalesced_named(const std::string& name) {
+    return value_on<RequestsAxis>("requests", name,
+                                  []<class R>(boost::mp11::mp_identity<R>) { return std::is_same_v<R, Coalesced>; });
+}
 SHARDWISE_INLINE const OrderTraits* order_named(const std::string& name) {
     return value_on<OrderAxis>("order", name, []<class O>(boost::mp11::mp_identity<O>) { return &order_traits<O>; });
 }
@@ -91,27 +96,35 @@ SHARDWISE_INLINE bool is_tier_order(const std::vector<std::string>& names) {
 class FillIn {
   public:
     FillIn(const LayerTraits& traits, const LayerNames& names)
-        : traits_{traits}, pooling_{traits.tiered && names.pooling == "mean" ? "sum" : names.pooling} {
+        : traits_{traits}, pooling_{pooling_of_plans(traits, names.pooling)} {
         const Codec& backward = traits.wires.backward;
-        all_ = {{"{optimizer}", traits.rule->name()},
+        const std::string partial = traits.order->wide && backward.exact ? "fp64" : backward.name;
+        all_ = {{"{bags}", names.pooling},
+                {"{optimizer}", traits.rule->name()},
                 {"{order}", traits.order->name},
                 {"{forward}", traits.wires.forward.name},
                 {"{backward}", backward.name},
-                {"{partial}", traits.order->wide && backward.exact ? "fp64" : backward.name},
+                {"{partial}", partial},
+                {"{gradient}", traits.coalesced ? partial : backward.name},
                 {"{module}", traits.module == nullptr ? "pass" : traits.module->name()}};
     }
     std::string operator()(const Instruction& step) const {
         std::string text = step.name;
         for (const auto& [from, to] : all_)
             replace(text, from, to);
-        const std::size_t plan = step.branch.empty() ? 0 : step.branch.front();
-        const bool by_table = traits_.pools == Pools::by_table;
+        const std::size_t around = traits_.coalesced ? 1 : 0;  // plans of the branch that all others stand in
+        const std::size_t plan = step.branch.size() <= around ? 0 : step.branch.back();
+        const bool by_table = traits_.pools == Pools::by_table && !traits_.coalesced;
         replace(text, "{sharding}", traits_.shardings[by_table ? plan / 2 : plan].name);
         replace(text, "{pooling}", !by_table ? pooling_ : plan % 2 == 0 ? "pooled" : "none");
         return text;
     }
 
   private:
+    static std::string pooling_of_plans(const LayerTraits& traits, const std::string& asked) {
+        if (traits.coalesced) return "none";
+        return traits.tiered && asked == "mean" ? "sum" : asked;
+    }
     static void replace(std::string& text, const std::string& from, const std::string& to) {
         const std::size_t first = text.find(from);
         if (first != std::string::npos) text.replace(first, from.size(), to);
@@ -135,11 +148,12 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
     if (axis == "collective") return detail::names_on<CollectiveAxis>();
     if (axis == "optimizer") return detail::names_of(rules_, [](const auto& rule) { return rule->name(); });
     if (axis == "pooling") return detail::names_on<PoolingAxis>();
+    if (axis == "requests") return detail::names_on<RequestsAxis>();
     if (axis == "order") return detail::names_on<OrderAxis>();
     if (axis == "wire") return detail::names_of(wires_, [](const Codec& wire) { return wire.name; });
     throw BadInput{
         concat({"axis '", axis,
-                "': there is no such axis; give one of sharding, collective, optimizer, pooling, order, wire"})};
+                "': there is no such axis; give one of sharding, collective, optimizer, pooling, requests, order, wire"})};
 }
 
 SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {
@@ -180,6 +194,7 @@ SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const 
     }
     f.module = asked.module != nullptr;
     f.only_sums = pools == Pools::sum;
+    f.coalesced = detail::coalesced_named(asked.requests);
     f.by_sample = detail::order_named(asked.order) == &order_traits<Sample>;
     f.exact_forward = wire(asked.forward_wire).exact;
     return f;
@@ -207,6 +222,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     traits.tiered = f.tiered;
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
     traits.two_stage = f.way == LayerFacts::Way::two_stage;
+    traits.coalesced = f.coalesced;
     traits.rule = rule(asked);
     traits.order = detail::order_named(asked.order);
     traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};
@@ -217,9 +233,9 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     for (const std::string& name : asked.shardings) {
         const Sharding& one = sharding(name);
         traits.shardings.push_back(one.traits);
-        const bool by_table = traits.pools == Pools::by_table;
+        const Pools pools = traits.coalesced ? Pools::none : traits.pools;
         for (const bool pooled : {true, false}) {
-            if (!by_table && pooled == (traits.pools == Pools::none)) continue;
+            if (pools != Pools::by_table && pooled == (pools == Pools::none)) continue;
             const PlanShape shape{.way = one.traits.in_world ? f.way : LayerFacts::Way::flat,
                                   .pooled = pooled,
                                   .module = f.module,
@@ -230,26 +246,34 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
             adjoints.push_back(lines.adjoint);
         }
     }
-    const detail::FillIn names_of_steps{traits, asked};
-    if (plans.size() == 1) {
-        traits.program = make_program(plans[0], adjoints[0], names_of_steps);
-        return traits;
-    }
-    const auto together = [](const StepCalls& fork, const StepCalls& merge, const std::vector<Line>& inside) {
-        return LineEntry{.step = &fork, .merge = &merge, .plans = inside};
-    };
-    const auto junctions =
-        [&]<class Fork, class Merge, class Cut, class End>(boost::mp11::mp_list<Fork, Merge, Cut, End>) {
-            return std::pair{together(detail::step_calls_of<steps::EmbeddingDomain, Fork>,
-                                      detail::step_calls_of<steps::EmbeddingDomain, Merge>, plans),
-                             together(detail::step_calls_of<steps::EmbeddingDomain, Cut>,
-                                      detail::step_calls_of<steps::EmbeddingDomain, End>, adjoints)};
-        };
     using boost::mp11::mp_list;
-    const auto [plan, adjoint] =
-        traits.tiered ? junctions(mp_list<steps::ForkTiers, steps::MergeTiers, steps::CutTiers, steps::EndTiers>{})
-                      : junctions(mp_list<steps::ForkTables, steps::MergeTables, steps::CutTables, steps::EndTables>{});
-    traits.program = make_program({&plan, 1}, {&adjoint, 1}, names_of_steps);
+    Line plan = plans[0];
+    Line adjoint = adjoints[0];
+    LineEntry entries[4];  // of the plan and its adjoint, twice
+    const auto put_inside = [&]<class Fork, class Merge, class Cut, class End>(LineEntry* entry, std::span<const Line> in,
+                                                                              std::span<const Line> back,
+                                                                              mp_list<Fork, Merge, Cut, End>) {
+        entry[0] = {.step = &detail::step_calls_of<steps::EmbeddingDomain, Fork>,
+                    .merge = &detail::step_calls_of<steps::EmbeddingDomain, Merge>,
+                    .plans = in};
+        entry[1] = {.step = &detail::step_calls_of<steps::EmbeddingDomain, Cut>,
+                    .merge = &detail::step_calls_of<steps::EmbeddingDomain, End>,
+                    .plans = back};
+        plan = {entry, 1};
+        adjoint = {entry + 1, 1};
+    };
+    if (plans.size() > 1 && traits.tiered)
+        put_inside(entries, plans, adjoints,
+                   mp_list<steps::ForkTiers, steps::MergeTiers, steps::CutTiers, steps::EndTiers>{});
+    else if (plans.size() > 1)
+        put_inside(entries, plans, adjoints,
+                   mp_list<steps::ForkTables, steps::MergeTables, steps::CutTables, steps::EndTables>{});
+    const Line inside[] = {plan, adjoint};
+    using Expand = steps::Expand<detail::NamedBags>;
+    if (traits.coalesced)
+        put_inside(entries + 2, {inside, 1}, {inside + 1, 1},
+                   mp_list<steps::Coalesce, Expand, steps::SumByUnique<Expand>, steps::EndCoalesced>{});
+    traits.program = make_program(plan, adjoint, detail::FillIn{traits, asked});
     return traits;
 }
 

@@ -31,6 +31,13 @@ class Remainders {
         return Remainders{}.plus(without, 0).plus(counted, 1);
     }
 
+    /// Of a number of which nothing is known: all are equally likely.
+    [[nodiscard]] static constexpr Remainders even() noexcept {
+        Remainders all;
+        all.chances_.fill(1.0 / count);
+        return all;
+    }
+
     [[nodiscard]] constexpr double operator[](std::size_t remainder) const noexcept { return chances_[remainder]; }
     /// With another case, of a probability: the count is `number` there.
     [[nodiscard]] constexpr Remainders plus(double probability, std::int64_t number) const noexcept {

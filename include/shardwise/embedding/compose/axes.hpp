@@ -119,6 +119,17 @@ struct PoolingAxis {
         return true;
     }
 };
+struct RequestsAxis {
+    using fallback = Raw;
+    using values = boost::mp11::mp_list<Raw, Coalesced>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Requests<> takes Raw or Coalesced");
+        return true;
+    }
+};
 struct OrderAxis {
     using fallback = Tree;
     using values = boost::mp11::mp_list<Tree, WideTree, Sample>;
@@ -177,8 +188,8 @@ struct ElementAxis {
 };
 
 /// All axes of an embedding layer.
-using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, PoolingAxis, OrderAxis, WireAxis,
-                                  TowerAxis, DeviceAxis, ElementAxis>;
+using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, PoolingAxis, RequestsAxis, OrderAxis,
+                                  WireAxis, TowerAxis, DeviceAxis, ElementAxis>;
 
 namespace detail {
 
@@ -197,6 +208,10 @@ struct AxisOf<Optimizer<O>> {
 template <class P>
 struct AxisOf<Pooling<P>> {
     using type = PoolingAxis;
+};
+template <class R>
+struct AxisOf<Requests<R>> {
+    using type = RequestsAxis;
 };
 template <class O>
 struct AxisOf<Order<O>> {

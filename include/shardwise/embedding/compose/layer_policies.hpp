@@ -10,6 +10,7 @@
 #include "shardwise/embedding/compose/axes.hpp"
 #include "shardwise/embedding/compose/policies.hpp"
 #include "shardwise/embedding/compose/refusals.hpp"
+#include "shardwise/embedding/steps/row_exchange.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/topology/groups.hpp"
 
@@ -62,7 +63,7 @@ template <class... S>
 inline constexpr bool is_mixed<Mixed<S...>> = true;
 
 /// What the refusals look at.
-template <class Sharding, class Collective, class Pooling, class Order, class Forward, class Module>
+template <class Sharding, class Collective, class Pooling, class Requests, class Order, class Forward, class Module>
 constexpr LayerFacts facts_of() {
     using Shardings = typename ShardingsOf<Sharding>::type;
     using Way = LayerFacts::Way;
@@ -78,6 +79,7 @@ constexpr LayerFacts facts_of() {
     f.sums_parts = PoolsOf<Pooling>::pooled && boost::mp11::mp_any_of<Shardings, SplitsRows>::value;
     f.module = !std::is_same_v<Module, PassThrough>;
     f.only_sums = std::is_same_v<Pooling, Sum>;
+    f.coalesced = std::is_same_v<Requests, Coalesced>;
     f.by_sample = std::is_same_v<Order, Sample>;
     f.exact_forward = Forward::exact;
     return f;
@@ -97,6 +99,7 @@ struct LayerPolicies {
     using collective = typename On<CollectiveAxis>::type;
     using rule = typename On<OptimizerAxis>::type;
     using pooling = typename On<PoolingAxis>::type;
+    using requests = typename On<RequestsAxis>::type;
     using order = typename On<OrderAxis>::type;
     using wire = typename On<WireAxis>::type;
     using module = std::conditional_t<std::is_same_v<collective, Hierarchical> && !detail::is_tiered<sharding>,
@@ -104,13 +107,17 @@ struct LayerPolicies {
 
     /// The sharding policies, and the poolings: a plan each, of which a layer with several has a Together.
     using shardings = typename detail::ShardingsOf<sharding>::type;
-    using pools = typename detail::PoolsOf<pooling>::type;
+    static constexpr bool coalesced = std::is_same_v<requests, Coalesced>;
+    using pools = typename detail::PoolsOf<std::conditional_t<coalesced, None, pooling>>::type;
     static constexpr bool tiered = detail::is_tiered<sharding>;
     static constexpr bool mixed = detail::is_mixed<sharding>;
     static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
+    /// What gradients are called on the wire: of coalesced requests they are partial sums.
+    using gradient_wire = std::conditional_t<coalesced, steps::PartialSums<typename wire::backward, order>,
+                                             typename wire::backward>;
 
     static constexpr LayerFacts facts =
-        detail::facts_of<sharding, collective, pooling, order, typename wire::forward, AskedModule>();
+        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
 
   private:
     template <class Axis>
@@ -123,13 +130,13 @@ struct LayerPolicies {
     // Assertions come last: Clang does not see the members behind one that fails.
     static_assert(
         (!std::is_void_v<typename detail::AxisOf<Policies>::type> && ...),
-        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Order<>, Wire<>, "
-        "Tower<>, Device<>, Element<>");
+        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Requests<>, Order<>, "
+        "Wire<>, Tower<>, Device<>, Element<>");
     static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
     static constexpr LayerFacts f =
-        detail::facts_of<sharding, collective, pooling, order, typename wire::forward, AskedModule>();
+        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE

@@ -44,6 +44,7 @@ template <class P>
             .tiered = P::tiered,
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
             .two_stage = std::is_same_v<typename P::collective, TwoStage>,
+            .coalesced = P::coalesced,
             .shardings = detail::sharding_traits_of(typename P::shardings{}),
             .rule = make_row_rule(rule),
             .order = &order_traits<typename P::order>,

@@ -49,6 +49,10 @@ struct NamedPooling {
     static constexpr const char* name = "{pooling}";
     static constexpr bool pooled = true;
 };
+/// What a layer returns, where plans inside it return something else.
+struct NamedBags {
+    static constexpr const char* name = "{bags}";
+};
 struct NamedSequences {
     static constexpr const char* name = "{pooling}";
     static constexpr bool pooled = false;
@@ -68,6 +72,9 @@ struct NamedForward {
 struct NamedBackward {
     static constexpr const char* name = "{backward}";
 };
+struct NamedGradient {
+    static constexpr const char* name = "{gradient}";
+};
 struct NamedModule {
     static constexpr const char* name = "{module}";
 };
@@ -85,6 +92,7 @@ struct NamedPolicies {
         using forward = NamedForward;
         using backward = NamedBackward;
     };
+    using gradient_wire = NamedGradient;
     using module = std::conditional_t<Module, NamedModule, PassThrough>;
     static constexpr bool has_module = Module;
     static constexpr LayerFacts facts = [] {

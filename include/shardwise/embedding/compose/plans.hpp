@@ -10,6 +10,7 @@
 #include "shardwise/embedding/compose/layer_policies.hpp"
 #include "shardwise/embedding/steps/agree.hpp"
 #include "shardwise/embedding/steps/apply_module.hpp"
+#include "shardwise/embedding/steps/coalesce.hpp"
 #include "shardwise/embedding/steps/exchange_ids.hpp"
 #include "shardwise/embedding/steps/exchange_vectors.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
@@ -36,7 +37,7 @@ namespace detail {
 template <class Collective, class P, class Home, bool Parts, bool Sequences>
 struct WayHome {
     using relays = steps::NoRelays;
-    using type = Plan<steps::ExchangeVectors<Home, typename P::wire::forward, typename P::wire::backward>>;
+    using type = Plan<steps::ExchangeVectors<Home, typename P::wire::forward, typename P::gradient_wire>>;
     using norms_in = Home;
 };
 /// Where every rank has all rows.
@@ -58,7 +59,7 @@ struct AtRelay<G, PassThrough> {
 template <class G, class P, bool Parts, bool Sequences>
 struct WayOverRelays {
     using forward = typename P::wire::forward;
-    using backward = typename P::wire::backward;
+    using backward = typename P::gradient_wire;
     using relays = steps::RelaysIn<G, Sequences>;
     using type = Splice<Plan<steps::ExchangeVectors<G, forward, backward, true>>,
                         std::conditional_t<Parts, Plan<steps::SumShards<G>>, Plan<>>,
@@ -130,11 +131,24 @@ struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
     using type = Plan<Together<steps::ForkTables, steps::MergeTables, typename TablesPlan<P, S, Pool>::type...>>;
 };
 
+/// The plan of all tables, of bags; of lists of distinct ids, where requests are coalesced.
+template <class P>
+using PlanOfTables = typename LayerPlan<
+    P, boost::mp11::mp_product<boost::mp11::mp_list, typename P::shardings, typename P::pools>>::type;
+template <class P>
+struct RequestsPlan {
+    using type = PlanOfTables<P>;
+};
+template <class P>
+    requires P::coalesced
+struct RequestsPlan<P> {
+    using type = Plan<Together<steps::Coalesce, steps::Expand<typename P::pooling>, PlanOfTables<P>>>;
+};
+
 }  // namespace detail
 
 /// The forward plan of a layer with these policies (a LayerPolicies).
 template <class P>
-using PlanOf = typename detail::LayerPlan<
-    P, boost::mp11::mp_product<boost::mp11::mp_list, typename P::shardings, typename P::pools>>::type;
+using PlanOf = typename detail::RequestsPlan<P>::type;
 
 }  // namespace shardwise::inline SHARDWISE_ABI

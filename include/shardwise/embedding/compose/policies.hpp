@@ -62,6 +62,21 @@ struct Pooling {
     using type = P;
 };
 
+/// What a batch asks for: Raw or Coalesced.
+template <class R>
+struct Requests {
+    using type = R;
+};
+/// Every id of every bag; owners of split rows sum what they have of a bag.
+struct Raw {
+    static constexpr const char* name = "raw";
+};
+/// Each distinct id of a table once, and its row once home; bags are made where the samples are, and backward one sum a
+/// distinct row leaves. (SCARS, section II.A)
+struct Coalesced {
+    static constexpr const char* name = "coalesced";
+};
+
 /// In which order, and how precisely, gradients are summed: Tree, WideTree or Sample.
 template <class O>
 struct Order {

@@ -220,10 +220,10 @@ class Folder {
         order_ = &order;
         scratch_.on(memory).resize(static_cast<std::size_t>(order.scratch_bytes(widest)));
     }
-    /// \param from_wide  contributions are doubles \param to_wide  the result is
+    /// \param to_wide  the result is doubles
     void operator()(const RowSet& set, const RowTerms& terms, const Topology& topology, void* result,
-                    bool from_wide = false, bool to_wide = false) {
-        order_->folds[from_wide][to_wide](set, terms, topology, scratch_.data(), result);
+                    bool to_wide = false) {
+        order_->folds[set.wide][to_wide](set, terms, topology, scratch_.data(), result);
     }
 
   private:

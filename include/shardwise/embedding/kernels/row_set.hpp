@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/sharding/policy.hpp"
 
 /// \file
@@ -14,7 +15,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// One term of a row's gradient: weight * gradient[0..dim), from a sample of rank `source`.
 struct Contribution {
-    const void* gradient = nullptr;  ///< floats; where partial sums are wider, between the levels of a tree, those
+    const void* gradient = nullptr;  ///< floats; doubles where partial sums are wide (RowSet::wide)
     float weight = 1.0F;
     std::int32_t source = 0;
 
@@ -46,12 +47,17 @@ struct RowSet {
     const std::uint32_t* first = nullptr;     ///< (several + 1): where the keys of each of these rows begin
     const std::uint64_t* keys = nullptr;      ///< (first[several]), ascending
     const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
+    bool wide = false;                        ///< contributions are doubles
 
     [[nodiscard]] static LocalRow row(std::uint64_t key) noexcept { return static_cast<LocalRow>(key >> 32U); }
     [[nodiscard]] static std::uint64_t number(std::uint64_t key) noexcept { return key & 0xffffffffU; }
     /// What the k-th of `keys` stands for.
     [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
     [[nodiscard]] std::int64_t touched() const noexcept { return singles + several; }
+    /// Asks for what a number stands for, which will be read soon.
+    [[gnu::always_inline]] inline void prefetch_terms(std::uint64_t number) const {
+        prefetch(contributions[number].terms<float>(), wide ? 2 * dim : dim);
+    }
     /// The i-th touched row.
     [[nodiscard]] RowTerms terms(std::int64_t i) const noexcept {
         if (i < singles) return {.row = row(single[i]), .first = i, .end = i + 1, .several = false};

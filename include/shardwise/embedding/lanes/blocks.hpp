@@ -52,20 +52,23 @@ enum class VectorsAre : std::uint8_t {
 /// may change.
 struct VectorBlock {
     Head head;
-    const float* data = nullptr;  ///< in memory: rows, `stride` elements apart
+    const float* data = nullptr;  ///< in memory: rows, `stride` floats apart
     std::int64_t stride = 0;
+    int words = 1;                          ///< floats a column: 2 where columns are doubles (PlanPooling::words)
     const std::int32_t* gather = nullptr;   ///< (n): in memory, row i is at gather[i] * stride; null: at i * stride
     const std::int32_t* samples = nullptr;  ///< (n): at home, whose the rows are, ascending; null: one a sample
     VectorsAre are = VectorsAre::in_memory;
     LookupArguments lookup;  ///< otherwise: how to look them up; `out` is the reader's
 
+    /// Floats a row.
+    [[nodiscard]] int width() const noexcept { return head.dim * words; }
     /// Row i of a block in memory.
     [[nodiscard]] const float* row(std::int64_t i) const noexcept {
         return data + (gather == nullptr ? i : gather[i]) * stride;
     }
     /// The rows are in memory, one behind the other.
     [[nodiscard]] bool is_dense() const noexcept {
-        return are == VectorsAre::in_memory && stride == head.dim && gather == nullptr;
+        return are == VectorsAre::in_memory && stride == width() && gather == nullptr;
     }
     /// Row i of a block in memory or of rows of a shard; asks for one that will be read later.
     [[nodiscard]] const float* row_or_table_row(std::int64_t i) const noexcept {
@@ -77,7 +80,7 @@ struct VectorBlock {
         if (later < lookup.ids) prefetch(at(later), lookup.dim);
         return at(i);
     }
-    /// Writes all rows, `to_stride` elements apart.
+    /// Writes all rows, `to_stride` floats apart.
     void write(float* to, std::int64_t to_stride) const;
 };
 
@@ -85,11 +88,12 @@ struct VectorBlock {
 void write_sums(const VectorBlock& block, const MatrixView<float>& out);
 
 /// A block in memory whose rows follow each other.
-[[nodiscard]] inline VectorBlock rows_in_memory(const Head& head, const float* data) noexcept {
+[[nodiscard]] inline VectorBlock rows_in_memory(const Head& head, const float* data, int words = 1) noexcept {
     VectorBlock block;
     block.head = head;
     block.data = data;
-    block.stride = head.dim;
+    block.words = words;
+    block.stride = block.width();
     return block;
 }
 

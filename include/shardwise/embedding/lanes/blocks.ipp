@@ -14,12 +14,12 @@ SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) cons
     a.out = to;
     switch (are) {
         case VectorsAre::in_memory:
-            if (is_dense() && to_stride == head.dim) {
+            if (is_dense() && to_stride == width()) {
                 std::copy_n(data, head.n * stride, to);
                 break;
             }
             for (std::int64_t i = 0; i < head.n; ++i)
-                std::copy_n(row(i), head.dim, to + i * to_stride);
+                std::copy_n(row(i), width(), to + i * to_stride);
             break;
         case VectorsAre::bag_sums:
             pooled_lookup(a, to_stride);

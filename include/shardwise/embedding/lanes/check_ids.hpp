@@ -6,6 +6,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/embedding/lanes/coalesced.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -23,6 +24,9 @@ inline constexpr const char* weights_of_a_sequence =
 
 /// The first weight of a sequence beside weighted bags that is not 1, in words; empty when there is none.
 [[nodiscard]] std::string first_weighed_id(const BatchView& batch, int number, const std::string& feature);
+
+/// All of that for a batch of a layer whose requests are coalesced.
+[[nodiscard]] std::string first_wrong_request(const BatchView& batch, const CoalescedTables& tables);
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "shardwise/core/at.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 
@@ -45,6 +46,19 @@ SHARDWISE_INLINE std::string first_weighed_id(const BatchView& batch, int number
             return concat({detail::where_is(batch, number, feature, i), "the weight of id ", batch.id(first + i),
                            " is ", batch.weight(first + i),
                            ": a sequence has nothing to weigh; give its ids the weight 1"});
+    return {};
+}
+
+SHARDWISE_INLINE std::string first_wrong_request(const BatchView& batch, const CoalescedTables& tables) {
+    if (batch.weighted() && !tables.some_pooled) return weights_of_a_sequence;
+    for (const CoalescedTables::Table& table : tables.tables)
+        for (int f = table.first; f < table.end; ++f) {
+            const CoalescedTables::Feature& feature = at(tables.features, f);
+            std::string wrong;
+            if (batch.weighted() && !feature.pooled) wrong = first_weighed_id(batch, f, feature.name);
+            if (wrong.empty()) wrong = first_wrong_id(batch, f, feature.name, table.name, table.rows);
+            if (!wrong.empty()) return wrong;
+        }
     return {};
 }
 

@@ -80,6 +80,26 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
             elements += block.n * block.head.dim;
         return elements;
     }
+    /// (table): the distinct ids of a rank's batch.
+    [[nodiscard]] std::vector<std::vector<std::int64_t>> ids_by_table(int rank) const {
+        const BatchView& from = batch(rank);
+        std::vector<std::vector<std::int64_t>> all;
+        for (const CoalescedTables::Table& table : coalesced->tables) {
+            TouchedLocals of_table;
+            for (int f = table.first; f < table.end; ++f)
+                for (std::int64_t i = from.first_value(f), end = i + from.values(f); i < end; ++i)
+                    of_table.rows.push_back(from.id(i));
+            of_table.settle();
+            all.push_back(std::move(of_table.rows));
+        }
+        return all;
+    }
+    [[nodiscard]] std::vector<std::int64_t> distinct_ids(int rank) const {
+        std::vector<std::int64_t> by_table;
+        for (const auto& of_table : ids_by_table(rank))
+            by_table.push_back(std::ssize(of_table));
+        return by_table;
+    }
     /// How many rows of a shard are touched, of those that `keep` keeps.
     [[nodiscard]] std::int64_t touched_rows(int rank, std::size_t key) const {
         return std::ssize(at(touched, rank)[key].rows);

@@ -28,6 +28,8 @@ class ExpectedBatch {
     /// \param features  numbers in the layer \param shares  (of those): the part of their ids that is meant
     ExpectedBatch(const Workload& workload, std::span<const int> features, std::span<const double> shares,
                   bool weighted);
+    /// Lists of so many distinct ids, of one sample.
+    [[nodiscard]] static ExpectedBatch of_distinct(std::vector<ExpectedCount> values);
 
     [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
     [[nodiscard]] bool weighted() const noexcept { return weighted_; }
@@ -71,6 +73,10 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
 
     /// Reads the workload of a plan. \param tier  of each table's rows; -1: there are none
     void begin(const Workload& of, int tier = -1);
+    /// Reads what is left of the workload once each table's ids are distinct in a rank's batch.
+    void begin_distinct(const Workload& of);
+    /// (table of the layer): distinct ids of a rank's batch.
+    [[nodiscard]] std::vector<ExpectedCount> distinct_ids(int) const;
     /// Counts what each shard is told.
     void count_blocks();
 

@@ -114,6 +114,13 @@ SHARDWISE_INLINE ExpectedBatch::ExpectedBatch(const Workload& workload, std::spa
     }
 }
 
+SHARDWISE_INLINE ExpectedBatch ExpectedBatch::of_distinct(std::vector<ExpectedCount> values) {
+    ExpectedBatch batch;
+    batch.samples_ = 1;
+    batch.values_ = std::move(values);
+    return batch;
+}
+
 SHARDWISE_INLINE void EmbeddingExpectation::begin(const Workload& of, int tier) {
     workload = &of;
     const Topology& topology = placement->topology;
@@ -139,7 +146,27 @@ SHARDWISE_INLINE void EmbeddingExpectation::begin(const Workload& of, int tier) 
         numbers.push_back(feature.feature);
         shares.push_back(at(rows, feature.table).share());
     }
-    expected_batch = ExpectedBatch{of, numbers, shares, of.weighted && pooling->pooled};
+    if (!pooling->distinct) {
+        expected_batch = ExpectedBatch{of, numbers, shares, of.weighted && pooling->pooled};
+        return;
+    }
+    std::vector<ExpectedCount> distinct;
+    for (const FeaturePlacement& feature : placement->features)
+        distinct.emplace_back(at(rows, feature.table).touched(of.samples), Remainders::even());
+    expected_batch = ExpectedBatch::of_distinct(std::move(distinct));
+}
+
+SHARDWISE_INLINE void EmbeddingExpectation::begin_distinct(const Workload& of) {
+    if (placement != nullptr) return begin(of);
+    workload = &of;
+    expected_batch = ExpectedBatch::of_distinct(distinct_ids(0));
+}
+
+SHARDWISE_INLINE std::vector<ExpectedCount> EmbeddingExpectation::distinct_ids(int) const {
+    std::vector<ExpectedCount> by_table;
+    for (const TableUse& table : workload->tables)
+        by_table.emplace_back(table.distinct_rows(workload->samples), Remainders::even());
+    return by_table;
 }
 
 SHARDWISE_INLINE void EmbeddingExpectation::count_blocks() {
@@ -154,6 +181,16 @@ SHARDWISE_INLINE void EmbeddingExpectation::count_blocks() {
 
 SHARDWISE_INLINE EmbeddingExpectation::Count EmbeddingExpectation::count_of(int feature, int shard) const {
     const FeaturePlacement& placed = at(placement->features, feature);
+    if (pooling->distinct) {
+        const TouchedBy all{.residues = std::vector<char>(static_cast<std::size_t>(placement->copies()), 1),
+                            .samples = workload->samples};
+        const ExpectedCount ids = at(rows, placed.table).touched(shard, all);
+        return {.ids = ids,
+                .bags = ids,
+                .bytes = {.payload = {4 * ids.mean, Remainders::of(0)},
+                          .control = {8.0, ids.remainders.multiplied(4)},
+                          .messages = 0}};
+    }
     const detail::ExpectedBags bags{at(workload->lengths, placed.feature), samples(0),
                                     at(rows, placed.table).share(shard)};
     const std::int64_t id = expected_batch.weighted() ? 8 : 4;
@@ -165,7 +202,8 @@ SHARDWISE_INLINE EmbeddingExpectation::Count EmbeddingExpectation::count_of(int 
 
 SHARDWISE_INLINE ExpectedCount EmbeddingExpectation::elements_of(std::span<const Block> blocks) const {
     const Head& head = blocks.front().head;
-    if (blocks.size() > 1 && !pooling->pooled && placement->splits == Splits::rows) {  // each id is in one of them
+    if (blocks.size() > 1 && !pooling->pooled && !pooling->distinct &&
+        placement->splits == Splits::rows) {  // each id is in one of them
         const FeaturePlacement& placed = at(placement->features, head.feature);
         double share = 0.0;
         for (const Block& block : blocks)

@@ -13,6 +13,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/blocks.hpp"
+#include "shardwise/embedding/lanes/coalesced.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
@@ -45,6 +46,7 @@ struct LanesOfRanks {
     const TowerModules* towers = nullptr;
     const FeaturesByPlan* features = nullptr;
     const RowTiers* tiers = nullptr;
+    const CoalescedTables* coalesced = nullptr;
 
     Blocks vectors;             ///< where the vectors are now
     std::vector<Blocks> trail;  ///< where they were before each step that moved them

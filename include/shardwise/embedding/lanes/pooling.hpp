@@ -44,6 +44,8 @@ struct PlanPooling {
     bool pooled = true;          ///< one vector a sample; else sequences
     bool beside_pooled = false;  ///< sequences of a layer that has pooled features, too
     bool every_bag = false;      ///< a shard answers bags without an id there, too: relays know no lengths
+    bool distinct = false;       ///< a feature's ids are distinct, and no bags: each stands for itself
+    int words = 1;               ///< floats a column of the gradient: 2 where it is in double
     std::vector<char> mean;      ///< (feature)
 };
 

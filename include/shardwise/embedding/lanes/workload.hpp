@@ -32,6 +32,8 @@ struct TableUse {
 
     /// Rows of all runs together.
     [[nodiscard]] std::int64_t rows_in_use() const noexcept;
+    /// Rows that so many samples look up, each counted once: the sum of 1 - (1 - q)^samples (SCARS, (2)).
+    [[nodiscard]] double distinct_rows(std::int64_t samples) const noexcept;
     /// Whether rows of the last run are not listed, being all others.
     [[nodiscard]] bool last_are_others() const noexcept;
 };

@@ -64,6 +64,13 @@ SHARDWISE_INLINE std::int64_t TableUse::rows_in_use() const noexcept {
         sum += run.rows;
     return sum;
 }
+SHARDWISE_INLINE double TableUse::distinct_rows(std::int64_t samples) const noexcept {
+    double sum = 0.0;
+    for (const RowUse& run : runs)
+        if (run.p > 0.0 && samples > 0)
+            sum -= static_cast<double>(run.rows) * std::expm1(static_cast<double>(samples) * std::log1p(-run.q));
+    return sum;
+}
 SHARDWISE_INLINE bool TableUse::last_are_others() const noexcept {
     return !rows.empty() && !runs.empty() && std::ssize(rows) == rows_in_use() - runs.back().rows;
 }

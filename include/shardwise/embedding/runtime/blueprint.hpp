@@ -96,6 +96,8 @@ class LayerBlueprint {
     /// The plans of the layer, side by side, and which features each has.
     [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
     [[nodiscard]] const steps::FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
+    /// Of a layer whose requests are coalesced, which features look up in which table; of others, nothing.
+    [[nodiscard]] const CoalescedTables& coalesced_tables() const noexcept { return coalesced_tables_; }
     /// Of a layer with tiers, which rows are in which.
     [[nodiscard]] const RowTiers& row_tiers() const noexcept { return row_tiers_; }
     /// Bytes of what finds them, on every rank.
@@ -109,7 +111,10 @@ class LayerBlueprint {
     [[nodiscard]] std::vector<std::int64_t> by_part(std::span<const std::int64_t> by_post) const;
     /// Where the steps of a part stand in the program.
     [[nodiscard]] BranchPath path_of(std::size_t part) const {
-        return parts_.size() == 1 ? BranchPath{} : BranchPath{part};
+        BranchPath path;
+        if (traits_.coalesced) path.push_back(0);
+        if (parts_.size() > 1) path.push_back(part);
+        return path;
     }
     /// Of a layer with modules, none of them made; of others, none.
     [[nodiscard]] const TowerModules& towers() const noexcept { return towers_; }
@@ -149,6 +154,7 @@ class LayerBlueprint {
 
   private:
     void check_sizes() const;
+    void coalesce();
     void map_rows(const RowPlan* rows, std::pmr::memory_resource& memory);
     void check_batches(std::size_t count) const;
     void check_rank(int rank) const;
@@ -164,6 +170,9 @@ class LayerBlueprint {
     std::vector<TableConfig> tables_;
     LayerTraits traits_;
     LayerFeatures features_;
+    std::vector<TableConfig> inner_tables_;  // as the plans of tables see them: coalesced, with one feature each
+    LayerFeatures inner_features_;
+    CoalescedTables coalesced_tables_;
     TowerModules towers_;
     std::vector<Part> parts_;
     steps::FeaturesByPlan features_by_plan_;

@@ -25,6 +25,9 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
       traits_{std::move(traits)},
       features_{tables_, traits_.pools} {
     check_sizes();
+    inner_tables_ = tables_;
+    inner_features_ = features_;
+    if (traits_.coalesced) coalesce();
     map_rows(rows, memory);
     if (traits_.hierarchical && towers.empty() && !spans_towers())
         towers = deal_tables(tables_, topology_.towers(), traits_.mixed);
@@ -66,6 +69,28 @@ SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
     }
 }
 
+/// Plans are of lists of distinct ids, one a table.
+SHARDWISE_INLINE void LayerBlueprint::coalesce() {
+    coalesced_tables_.words = traits_.order->wide && traits_.wires.backward.exact ? 2 : 1;
+    for (TableConfig& table : inner_tables_) {
+        CoalescedTables::Table& one = coalesced_tables_.tables.emplace_back(
+            CoalescedTables::Table{.name = table.name,
+                                   .rows = table.rows,
+                                   .dim = table.dim,
+                                   .first = static_cast<int>(coalesced_tables_.features.size())});
+        for (const std::string& feature : features_of(table)) {
+            const LayerFeatures::Result& result = features_.results[coalesced_tables_.features.size()];
+            coalesced_tables_.features.push_back({.name = feature, .pooled = result.pooled, .mean = result.mean});
+            coalesced_tables_.some_pooled |= result.pooled;
+        }
+        one.end = static_cast<int>(coalesced_tables_.features.size());
+        coalesced_tables_.wide |= table.rows > std::numeric_limits<std::int32_t>::max();
+        table.features.clear();
+        table.pooling.clear();
+    }
+    inner_features_ = LayerFeatures{inner_tables_, Pools::none};
+}
+
 /// The tiers of all tables' rows. \throws BadInput for a plan of other tables or tiers
 SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::memory_resource& memory) {
     if (!traits_.tiered) {
@@ -91,7 +116,7 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
     const Codec& wire = traits_.wires.backward;
     const std::int64_t partial = traits_.order->wide && wire.exact ? 8 : wire.bytes;
-    for (const TableConfig& table : tables_) {
+    for (const TableConfig& table : inner_tables_) {
         if (table.rows < 1)
             throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};
         const TableRowPlan plan =
@@ -102,7 +127,7 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
             dense.push_back(dense_sums(plan, tier, {.partial = table.dim * partial, .whole = table.dim * wire.bytes}));
         row_tiers_.wide |= table.rows > std::numeric_limits<std::int32_t>::max();
         for (const std::string& feature : features_of(table)) {
-            const LayerFeatures::Result& result = features_.results[row_tiers_.features.size()];
+            const LayerFeatures::Result& result = inner_features_.results[row_tiers_.features.size()];
             row_tiers_.features.push_back({.name = feature,
                                            .table = table.name,
                                            .map = row_maps_.back(),
@@ -114,9 +139,10 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
 }
 
 SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
-    const bool by_table = traits_.pools == Pools::by_table;
+    const Pools pools = traits_.coalesced ? Pools::none : traits_.pools;
+    const bool by_table = pools == Pools::by_table;
     const std::vector<bool> kinds =
-        by_table ? std::vector<bool>{true, false} : std::vector<bool>{traits_.pools != Pools::none};
+        by_table ? std::vector<bool>{true, false} : std::vector<bool>{pools != Pools::none};
     for (std::size_t i = 0; i < traits_.shardings.size(); ++i) {
         const ShardingTraits& sharding = traits_.shardings[i];
         const TierOfTables tier{.rows = traits_.tiered ? &row_maps_ : nullptr, .tier = static_cast<int>(i)};
@@ -124,18 +150,20 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             Part& part = parts_.emplace_back();
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
-            part.placement = place_tables(sharding, topology_, tables_, tables_of(sharding, pooled), tower_of, tier);
+            part.placement = place_tables(sharding, topology_, inner_tables_, tables_of(sharding, pooled), tower_of, tier);
             for (TablePlacement& table : part.placement.tables)
                 if (traits_.tiered) table.dense = at(dense_sums_, table.table)[i];
             const bool at_home = part.placement.home.size == 1;
             part.pooling = {.pooled = pooled,
                             .beside_pooled = by_table,
                             .every_bag = at_home || (pooled && traits_.over_relays(sharding, pooled)),
+                            .distinct = traits_.coalesced,
+                            .words = coalesced_tables_.words,
                             .mean = {}};
             auto& features = features_by_plan_.features.emplace_back();
             for (const FeaturePlacement& feature : part.placement.features) {
                 features.push_back(feature.feature);
-                part.pooling.mean.push_back(!traits_.tiered && at(features_.results, feature.feature).mean ? 1 : 0);
+                part.pooling.mean.push_back(!traits_.tiered && at(inner_features_.results, feature.feature).mean ? 1 : 0);
             }
         }
     }
@@ -160,8 +188,8 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
     std::vector<int> numbers;
     std::size_t feature = 0;
     for (std::size_t t = 0; t < tables_.size(); ++t) {
-        const bool is_pooled = features_.results[feature].pooled;
-        feature += features_of(tables_[t]).size();
+        const bool is_pooled = inner_features_.results[feature].pooled;
+        feature += features_of(inner_tables_[t]).size();
         const std::string& asked = tables_[t].sharding;
         const bool any = asked.empty() && !traits_.mixed;
         if (traits_.tiered && !any)
@@ -223,6 +251,11 @@ SHARDWISE_INLINE void LayerBlueprint::check_rank(int rank) const {
 }
 
 SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const {
+    if (traits_.coalesced) {
+        const std::string wrong = steps::first_wrong_request(batch, coalesced_tables_);
+        if (!wrong.empty()) throw BadInput{wrong};
+        return;
+    }
     for (const Part& part : parts_) {
         const bool sequences = !part.pooling.pooled && batch.weighted();
         if (sequences && !part.pooling.beside_pooled) throw BadInput{steps::weights_of_a_sequence};
@@ -273,9 +306,11 @@ void LayerBlueprint::bind(CostTree<Lanes>& tree) const {
         lanes.towers = &towers_;
         lanes.features = &features_by_plan_;
         lanes.tiers = &row_tiers_;
+        lanes.coalesced = &coalesced_tables_;
         return lanes;
     };
     states({});
+    if (traits_.coalesced) states({0});
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         Lanes& lanes = states(path_of(i));
         lanes.placement = &parts_[i].placement;
@@ -307,9 +342,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
                                                                int rank) const {
     shardwise::check(workload, tables_);
     check_rank(rank);
-    for (const Part& part : parts_)
-        if (!part.pooling.pooled && workload.weighted && !part.pooling.beside_pooled)
-            throw BadInput{steps::weights_of_a_sequence};
+    if (workload.weighted && traits_.pools == Pools::none) throw BadInput{steps::weights_of_a_sequence};
     CostTree<steps::EmbeddingExpectation> tree;
     bind(tree);
     std::vector<int> all(features_.names.size());
@@ -317,7 +350,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
     tree.own.workload = &workload;
     tree.own.expected_batch =
         steps::ExpectedBatch{workload, all, std::vector<double>(all.size(), 1.0), workload.weighted};
-    if (parts_.size() == 1) tree.own.begin(workload);
+    if (path_of(0).empty()) tree.own.begin(workload);
     if (tally != nullptr) {
         tally->begin_batch();
         tally->need(tree.own.expected_batch.bytes());

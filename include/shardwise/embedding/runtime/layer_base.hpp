@@ -189,6 +189,9 @@ class LayerBase {
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
     /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.
     [[nodiscard]] const RowCounts& row_counts() const noexcept { return row_counts_; }
+    /// With Requests<Coalesced>: how many ids this rank's batches have looked up, and how many of them were distinct in
+    /// their batch and table, since the layer was made.
+    [[nodiscard]] const RequestCounts& request_counts() const noexcept { return request_counts_; }
     /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, and
     /// payload that this rank has packed into messages, in bytes, since the layer was made.
     [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
@@ -224,6 +227,7 @@ class LayerBase {
     steps::WorkMemory work_;
     UpdateStep step_;
     RowCounts row_counts_;
+    RequestCounts request_counts_;
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
     std::vector<std::int64_t> payload_;           // (exchange of the program)
     States bound_;

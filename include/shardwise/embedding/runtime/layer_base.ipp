@@ -72,6 +72,8 @@ SHARDWISE_INLINE void LayerBase::bind_states() {
     bound_.bind({}, blueprint_.features_by_plan());
     bound_.bind({}, blueprint_.row_tiers());
     bound_.bind({}, row_counts_);
+    bound_.bind({}, blueprint_.coalesced_tables());
+    bound_.bind({}, request_counts_);
     looked_up_.resize(stores_.size());
     payload_.resize(traits.program.posts());
     for (std::size_t part = 0; part < stores_.size(); ++part) {

@@ -33,6 +33,7 @@ struct LayerTraits {
     bool tiered = false;                    ///< several sharding policies: every table has rows in each
     bool hierarchical = false;              ///< tables are placed in towers
     bool two_stage = false;                 ///< parts of a bag are summed on each host
+    bool coalesced = false;                 ///< plans are of lists of distinct ids, one a table
     std::vector<ShardingTraits> shardings;  ///< a plan each; with Pools::by_table two, of pooled features and sequences
     std::shared_ptr<const RowRule> rule;
     const OrderTraits* order = nullptr;
@@ -46,7 +47,7 @@ struct LayerTraits {
         return sharding.in_world && (hierarchical || (two_stage && parts));
     }
     /// How many plans the program has side by side; one is the program's own.
-    [[nodiscard]] std::size_t plans() const noexcept { return shardings.size() * (pools == Pools::by_table ? 2 : 1); }
+    [[nodiscard]] std::size_t plans() const noexcept { return shardings.size() * (pools == Pools::by_table && !coalesced ? 2 : 1); }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

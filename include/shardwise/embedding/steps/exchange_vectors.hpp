@@ -30,7 +30,7 @@ struct VectorsFamily {
 };
 struct GradientsFamily {
     using Tapes = boost::mp11::mp_list<GradientTape, VectorTape>;
-    using Sees = boost::mp11::mp_list<const Wires, const WorkMemory>;
+    using Sees = boost::mp11::mp_list<const PlanPooling, const Wires, const WorkMemory>;
 };
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<false>);
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<true>);

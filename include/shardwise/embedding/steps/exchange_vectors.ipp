@@ -22,15 +22,16 @@ namespace detail {
 /// Vectors that arrived: in place where the wire is exact, decoded into memory of one's own otherwise.
 class Arrivals {
   public:
-    void begin(const Codec& codec, std::pmr::memory_resource& memory, std::int64_t elements) {
+    void begin(const Codec& codec, std::pmr::memory_resource& memory, std::int64_t elements, int words) {
         codec_ = &codec;
+        words_ = words;
         decoded_.on(memory).resize(codec.exact ? 0 : static_cast<std::size_t>(elements));
         used_ = 0;
     }
     /// Reads head.n rows of a message.
     VectorBlock read(const Head& head, ByteReader& from) {
-        const std::int64_t count = head.n * head.dim;
-        if (codec_->exact) return rows_in_memory(head, from.view<float>(count));
+        const std::int64_t count = head.n * head.dim * words_;
+        if (codec_->exact) return rows_in_memory(head, from.view<float>(count), words_);
         float* to = take(count);
         const auto* bytes = from.view<std::byte>(count * codec_->bytes);
         if (bytes != nullptr) codec_->decode(bytes, to, count);
@@ -54,6 +55,7 @@ class Arrivals {
         return here;
     }
     const Codec* codec_ = nullptr;
+    int words_ = 1;
     Buffer<float> decoded_;
     std::int64_t used_ = 0;
 };
@@ -66,10 +68,12 @@ class VectorExchange : public Exchange {
     std::vector<Head> coming;          // in the order of the lane behind the exchange
     std::vector<int> from_rank;        // of each
 
-    /// `leaving`, `coming` and their ranks are there.
-    void bind(const StepEnv& env, const Codec& codec, Lanes& lanes, std::pmr::memory_resource& memory) {
+    /// `leaving`, `coming` and their ranks are there. \param words  floats a column; a wire that rounds knows one
+    void bind(const StepEnv& env, const Codec& codec, Lanes& lanes, std::pmr::memory_resource& memory, int words = 1) {
+        SHARDWISE_ASSERT(words == 1 || codec.exact);
         rank_ = env.rank;
         codec_ = &codec;
+        words_ = words;
         lanes_ = &lanes;
         to_.assign(env.topology.ranks(), leaving.size(), [&](std::size_t i) { return to_rank[i]; });
         from_.assign(env.topology.ranks(), coming.size(), [&](std::size_t i) { return from_rank[i]; });
@@ -77,7 +81,7 @@ class VectorExchange : public Exchange {
         std::int64_t elements = 0;
         for (const Head& head : coming)
             elements += head.n * head.dim;
-        arrivals_.begin(codec, memory, elements);
+        arrivals_.begin(codec, memory, elements, words);
         std::int64_t most = 0;
         for (const VectorBlock& block : leaving)
             if (!codec.exact && block.are == VectorsAre::bag_sums) most = std::max(most, tile_elements(block.head.dim));
@@ -114,7 +118,7 @@ class VectorExchange : public Exchange {
     }
 
   private:
-    [[nodiscard]] std::int64_t bytes_of(const Head& head) const { return head.n * head.dim * codec_->bytes; }
+    [[nodiscard]] std::int64_t bytes_of(const Head& head) const { return head.n * head.dim * words_ * codec_->bytes; }
     /// Appends a block's rows in the wire's precision. Sums that are yet to be looked up go straight into the message
     /// where the wire is exact, through a tile otherwise.
     void put(ByteWriter& message, const VectorBlock& block) {
@@ -122,7 +126,7 @@ class VectorExchange : public Exchange {
         std::byte* const first = message.skip(static_cast<std::size_t>(bytes_of(block.head)));
         const auto row_at = [&](std::int64_t i) { return first + i * dim * codec_->bytes; };
         if (codec_->exact) {
-            block.write(reinterpret_cast<float*>(first), dim);
+            block.write(reinterpret_cast<float*>(first), block.width());
         } else if (block.are == VectorsAre::bag_sums) {
             RowReader reader{block};
             const std::int64_t most = tile_rows(block.head.dim);
@@ -140,6 +144,7 @@ class VectorExchange : public Exchange {
     }
 
     int rank_ = 0;
+    int words_ = 1;
     const Codec* codec_ = nullptr;
     Lanes* lanes_ = nullptr;
     Route to_;
@@ -226,7 +231,8 @@ struct GradientsBody {
         tape.coming.clear();
         for (const VectorBlock& block : forward.leaving)
             tape.coming.push_back(block.head);
-        tape.bind(env, view.state<Wires>().backward, view.lanes(), *view.state<WorkMemory>().resource);
+        tape.bind(env, view.state<Wires>().backward, view.lanes(), *view.state<WorkMemory>().resource,
+                  view.state<PlanPooling>().words);
         return tape;
     }
     template <class Cost>
@@ -242,7 +248,8 @@ struct GradientsBody {
             Cost::for_features(at(cost.vectors, sender), [&](auto blocks) {
                 const int holder = env.group.toward(sender, blocks.front().head.source);
                 if (holder != sender)
-                    round.at(holder, sender).payload += cost.elements_of(blocks) * cost.wires->backward.bytes;
+                    round.at(holder, sender).payload +=
+                        cost.elements_of(blocks) * (cost.pooling->words * cost.wires->backward.bytes);
             });
     }
 };

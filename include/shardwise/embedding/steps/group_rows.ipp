@@ -66,9 +66,11 @@ struct GroupBody {
             at(tape.of, held.slot(table, head.shard)).push_back(b);
         }
         lanes.rows.clear();
-        for (std::size_t slot = 0; slot < held.shards.size(); ++slot)
+        for (std::size_t slot = 0; slot < held.shards.size(); ++slot) {
             lanes.rows.push_back(work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.bags,
                                             tape.groups[slot].on(*view.state<WorkMemory>().resource)));
+            lanes.rows.back().wide = view.state<PlanPooling>().words == 2;
+        }
     }
 
     template <class Cost>
@@ -112,7 +114,7 @@ struct GroupBody {
     static void shape(const CostEnv&, EmbeddingExpectation& cost) {
         const Placement& placement = *cost.placement;
         const TouchedBy all{.residues = std::vector<char>(static_cast<std::size_t>(placement.copies()), 1),
-                            .samples = cost.samples(0) * placement.home.size};
+                            .samples = cost.workload->samples * placement.home.size};
         cost.touched.assign(static_cast<std::size_t>(cost.ranks()),
                             std::vector<TouchedBy>(static_cast<std::size_t>(placement.blocks)));
         for (int rank = 0; rank < cost.ranks(); ++rank)

@@ -125,14 +125,15 @@ struct CutBody {
             if (pooling.pooled && at(pooling.mean, f) != 0)
                 gradient = divided_by_lengths(lanes.batch.lengths(f), gradient, to);
             if (!pooling.pooled && placement.splits == Splits::rows) {
-                scatter(env.rank, placement, view.tape<SplitTape>(), f, tape, place, lanes);
+                scatter(env.rank, placement, view.tape<SplitTape>(), f, tape, place, lanes, pooling.words);
                 place += lanes.batch.values(f);
                 continue;
             }
             for (; head != heads.end() && head->feature == f; ++head) {
                 const Columns& columns = at(table.shards, head->shard).columns;
-                const MatrixView<const float> part = gradient.columns_from(columns.first, columns.count);
-                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data()));
+                const MatrixView<const float> part =
+                    gradient.columns_from(columns.first * pooling.words, columns.count * pooling.words);
+                VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data(), pooling.words));
                 block.stride = part.stride();
                 if (pooling.pooled && !pooling.every_bag)
                     block.gather = view.tape<SplitTape>().block(placement, f, head->shard).samples;
@@ -169,7 +170,7 @@ struct CutBody {
     }
     /// The rows of a sequence's gradient to the shards that they came from. \param to  (id): their places, by shard
     static void scatter(int rank, const Placement& placement, const SplitTape& split, int f, Tape& tape,
-                        std::int32_t* to, Lanes& lanes) {
+                        std::int32_t* to, Lanes& lanes, int words) {
         const TablePlacement& table = placement.table_of(f);
         const MatrixView<const float>& gradient = at(lanes.gradient, f);
         const std::int32_t* const places = lanes.places_of(f);
@@ -178,7 +179,7 @@ struct CutBody {
         for (int s = 0; s < static_cast<int>(table.shards.size()); ++s) {
             const IdBlock& ids = at(split.blocks, placement.block_index(f, s));
             at(tape.cursor, s) = first;
-            VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(ids.head, gradient.data()));
+            VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(ids.head, gradient.data(), words));
             block.head.owner = placement.owner(rank, at(table.shards, s));
             block.head.n = ids.ids;
             block.stride = gradient.stride();

@@ -19,18 +19,15 @@ namespace shardwise::inline SHARDWISE_ABI::steps::detail {
 
 /// What the sums are that leave: floats that a wire may round, or doubles.
 struct RowElement {
-    bool from_wide;  ///< contributions are doubles
-    bool wide;       ///< sums are
+    bool wide;  ///< doubles
     const Codec* codec;
 
     [[nodiscard]] std::int64_t in_memory() const { return wide ? 8 : 4; }
     [[nodiscard]] std::int64_t on_wire() const { return wide ? 8 : codec->bytes; }
     [[nodiscard]] bool exact() const { return wide || codec->exact; }
 };
-[[nodiscard]] inline RowElement row_element(const OrderTraits& order, const Codec& codec, bool gather,
-                                            bool from_partial) {
-    const bool partial = order.wide && codec.exact;
-    return {.from_wide = from_partial && partial, .wide = !gather && partial, .codec = &codec};
+[[nodiscard]] inline RowElement row_element(const OrderTraits& order, const Codec& codec, bool gather) {
+    return {.wide = !gather && order.wide && codec.exact, .codec = &codec};
 }
 
 /// The sums of one shard from one member.

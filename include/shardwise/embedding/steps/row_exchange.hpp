@@ -65,6 +65,12 @@ struct RowExchange {
 
 }  // namespace detail
 
+/// The backward wire of gradients that are partial sums.
+template <class Wire, class Order>
+struct PartialSums {
+    inline static const std::string name = detail::partial_name<Wire, Order>();
+};
+
 /// Partial sums of each touched row to the one member of G that sums them: which, a digit of the row's number says, the
 /// one above those that the level `Below` dealt rows by. One message a member: 4 bytes a table of control, 4 + dim *
 /// element bytes a row of payload. Elements are doubles where sums are and the wire is exact.

@@ -227,7 +227,7 @@ struct RowsTape final : Exchange {
             const std::int64_t to = set.first[destination(terms.row)]++;
             at(set.rows, to) = terms.row;
             std::byte* const sum = set.sums.data() + to * bytes;
-            fold(from, terms, topology, sum, element_.from_wide, element_.wide);
+            fold(from, terms, topology, sum, element_.wide);
             if (!element_.exact()) element_.codec->round(reinterpret_cast<float*>(sum), from.dim);
         }
         for (std::size_t m = members; m > 0; --m)
@@ -251,6 +251,7 @@ struct RowsTape final : Exchange {
             for (const detail::RowArrival& arrival : arrived)
                 arrival.for_each([&](LocalRow row, std::int64_t) { use(row, next++); });
         });
+        lanes_->rows[k].wide = element_.wide;
     }
 
     int rank_ = 0;
@@ -323,12 +324,12 @@ struct RowsBody {
         std::pmr::memory_resource& memory = *view.template state<WorkMemory>().resource;
         tape.fold.prepare(order, held.widest, memory);
         tape.bind(env, held, view.lanes(), memory,
-                  row_element(order, view.template state<Wires>().backward, Gather, FromPartial), Gather, FromPartial);
+                  row_element(order, view.template state<Wires>().backward, Gather), Gather, FromPartial);
         return tape;
     }
     template <class Cost>
     static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
-        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
+        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather);
         const Digit digit{env.group, env.under};
         const int mine = env.group.index(rank);
         const auto to_me = RowsCost<const Cost>{cost, digit, Gather, FromPartial}.to_member(mine);
@@ -355,7 +356,7 @@ struct RowsBody {
     }
     template <class Cost>
     static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
-        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather, FromPartial);
+        const RowElement element = row_element(*cost.order, cost.wires->backward, Gather);
         const RowsCost<Cost> rows{cost, {env.group, env.under}, Gather, FromPartial};
         rows.send(element.on_wire(), round);
         rows.arrive();

@@ -92,6 +92,14 @@ struct SplitBody {
                            std::vector<EmbeddingCost::Count>& counts) {
         const TablePlacement& table = placement.table_of(f);
         const int shards = static_cast<int>(table.shards.size());
+        if (pooling.distinct) {  // each id stands for itself
+            for (int s = 0; s < shards; ++s) {
+                EmbeddingCost::Count& count = at(counts, placement.block_index(f, s));
+                count.bags = count.ids;
+                count.single = true;
+            }
+            return;
+        }
         std::vector<std::int64_t> here(static_cast<std::size_t>(shards));
         for (int s = 0; s < shards; ++s)
             at(counts, placement.block_index(f, s)).single = true;
@@ -116,6 +124,7 @@ struct SplitBody {
     template <class Number, class Batch>
     static Number room_for_bags(const Placement& placement, const PlanPooling& pooling, const Batch& batch) {
         Number bags = 0;
+        if (pooling.distinct) return bags;
         for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
             const Number all = std::ssize(placement.table_of(f).shards) * batch.samples();
             if (placement.splits == Splits::rows)
@@ -224,22 +233,43 @@ struct SplitBody {
                                       .feature = f,
                                       .shard = s,
                                       .dim = shard.columns.count,
-                                      .n = batch_.samples()},
+                                      .n = pooling_.distinct ? std::ssize(values) : batch_.samples()},
                              .ids = by_rows() ? 0 : std::ssize(values),
-                             .lengths = batch_.lengths(f),
+                             .lengths = pooling_.distinct ? nullptr : batch_.lengths(f),
                              .rows = tape_.rows.data() + to,
                              .weights = batch_.weighted() ? tape_.weights.data() + to : nullptr};
             }
             if (by_rows()) {
                 table.map->locate(values, tape_.shard_of.data() + to, tape_.local_of.data() + to);
-                deal(f, blocks, static_cast<int>(table.shards.size()), to);
+                if (pooling_.distinct)
+                    deal_distinct(f, blocks, static_cast<int>(table.shards.size()), to);
+                else
+                    deal(f, blocks, static_cast<int>(table.shards.size()), to);
                 return;
             }
             table.map->locate(values, nullptr, tape_.rows.data() + to);
-            if (!pooling_.every_bag && some_are_empty(batch_, f)) leave_empty_bags(f, blocks);
+            if (!pooling_.every_bag && !pooling_.distinct && some_are_empty(batch_, f)) leave_empty_bags(f, blocks);
             if (batch_.weighted())
                 for (std::int64_t i = 0; i < std::ssize(values); ++i)
                     at(tape_.weights, to + i) = batch_.weight(batch_.first_value(f) + i);
+        }
+        /// Deals a feature's located rows to the blocks of their shards, where there are no bags.
+        void deal_distinct(int f, IdBlock* blocks, int shards, std::int64_t to) {
+            const std::int32_t* const shard_of = tape_.shard_of.data() + to;
+            const LocalRow* const local_of = tape_.local_of.data() + to;
+            const std::int64_t ids = batch_.values(f);
+            tape_.cursor.assign(static_cast<std::size_t>(shards), {});
+            SplitTape::Cursor* const cursor = tape_.cursor.data();
+            for (std::int64_t i = 0; i < ids; ++i)
+                ++cursor[shard_of[i]].row;
+            for (int s = 0; s < shards; ++s) {
+                blocks[s].head.n = blocks[s].ids = cursor[s].row;
+                blocks[s].rows = tape_.rows.data() + to;
+                cursor[s].row = to;
+                to += blocks[s].ids;
+            }
+            for (std::int64_t i = 0; i < ids; ++i)
+                tape_.rows[static_cast<std::size_t>(cursor[shard_of[i]].row++)] = local_of[i];
         }
         /// Deals a feature's located rows to the blocks of their shards, bag by bag.
         void deal(int f, IdBlock* blocks, int shards, std::int64_t to) {

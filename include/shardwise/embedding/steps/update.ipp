@@ -49,16 +49,19 @@ struct UpdateBody {
                     const std::uint64_t key = set.single[i + ahead];
                     slots.prefetch_row(shard, RowSet::row(key));
                     if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
-                        prefetch(set.contributions[RowSet::number(key)].terms<float>(), set.dim);
+                        set.prefetch_terms(RowSet::number(key));
                 }
                 const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
                 if (of != last) {
                     last = of;
-                    if (of->weight == 1.0F) {
+                    if (of->weight == 1.0F && !set.wide) {
                         sum = of->terms<float>();
                     } else {
                         float* const place = sums.next();
-                        shardwise::detail::start_sum<float>(place, *of, set.dim);
+                        if (set.wide)
+                            shardwise::detail::start_sum<double>(place, *of, set.dim);
+                        else
+                            shardwise::detail::start_sum<float>(place, *of, set.dim);
                         sum = place;
                     }
                     if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
