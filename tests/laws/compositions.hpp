@@ -147,8 +147,9 @@ struct Composition {
                                        .memory = nullptr,
                                        .tracer = nullptr};
         tables = as_declared(std::move(tables));
-        return QueuedLayer{by_names || build == nullptr ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
-                                    : build(comm, std::move(tables), options)};
+        return QueuedLayer{by_names || build == nullptr
+                               ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
+                               : build(comm, std::move(tables), options)};
     }
     /// Tables choose among several policies alone.
     [[nodiscard]] std::vector<sw::TableConfig> as_declared(std::vector<sw::TableConfig> tables) const {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -50,20 +51,24 @@ const std::vector<Spoilt>& all_spoilt() {
     return all;
 }
 
-/// A sharding and a collective.
-using Kind = std::pair<std::string, std::string>;
+/// A sharding, a collective, and what is asked for.
+using Kind = std::tuple<std::string, std::string, std::string>;
+
+std::string text_of(const Kind& kind) {
+    return std::get<0>(kind) + "_" + std::get<1>(kind) + "_" + std::get<2>(kind);
+}
 
 class Errors : public testing::TestWithParam<Kind> {
   protected:
     static const Composition& composition() {
         static const std::vector<Composition> all = all_compositions();
         for (const Composition& c : all)
-            if (Kind{c.sharding, c.collective} == GetParam() && !c.has_modules() && c.pooling == "sum" &&
+            if (Kind{c.sharding, c.collective, c.requests} == GetParam() && !c.has_modules() && c.pooling == "sum" &&
                 c.order == "tree" &&
                 c.optimizer == (c.collective == "flat" && c.sharding != "col3" ? "adagrad" : "rowwise_adagrad") &&
                 c.backward_wire == "fp32")
                 return c;
-        throw std::runtime_error{"no composition for " + GetParam().first + ", " + GetParam().second};
+        throw std::runtime_error{"no composition for " + text_of(GetParam())};
     }
     /// Two tables of 30 rows; batches of 4 samples with 2 ids in each bag.
     static Scenario scenario(const Spoilt& spoilt, int ranks) {
@@ -171,13 +176,12 @@ TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
 std::vector<Kind> kinds() {
     std::set<Kind> all;
     for (const Composition& c : all_compositions())
-        if (c.pooling == "sum") all.emplace(c.sharding, c.collective);
+        if (c.pooling == "sum") all.emplace(c.sharding, c.collective, c.requests);
     return {all.begin(), all.end()};
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Errors, testing::ValuesIn(kinds()), [](const testing::TestParamInfo<Kind>& kind) {
-    return kind.param.first + "_" + kind.param.second;
-});
+INSTANTIATE_TEST_SUITE_P(Kinds, Errors, testing::ValuesIn(kinds()),
+                         [](const testing::TestParamInfo<Kind>& kind) { return text_of(kind.param); });
 
 TEST(Errors, TablesThatMakeNoSense) {
     sw::ThreadWorld world{sw::Topology{1, 2}};

@@ -99,10 +99,12 @@ void compare(const Composition& composition, const Case& c) {
 }
 
 /// Layers whose tables say how they are pooled, which the laws do not run over.
-template <class S, class C>
+template <class S, class C, class R = sw::Raw>
 void add_by_table(std::vector<Composition>& all) {
-    all.push_back(composition<S, sw::ByTable, sw::RowwiseAdagrad<>, sw::Wire<sw::Fp32>, sw::Tree, C>());
-    all.push_back(composition<S, sw::ByTable, sw::Adam, sw::Wire<sw::Fp32, sw::Bf16>, sw::WideTree, C>());
+    all.push_back(
+        composition<S, sw::ByTable, sw::RowwiseAdagrad<>, sw::Wire<sw::Fp32>, sw::Tree, C, sw::PassThrough, R>());
+    all.push_back(
+        composition<S, sw::ByTable, sw::Adam, sw::Wire<sw::Fp32, sw::Bf16>, sw::WideTree, C, sw::PassThrough, R>());
 }
 
 TEST(Names, MakeTheLayersThatTypesMake) {
@@ -111,6 +113,8 @@ TEST(Names, MakeTheLayersThatTypesMake) {
     const std::size_t first = all.size();
     add_by_table<sw::Row, sw::Flat>(all);
     add_by_table<sw::Row, sw::TwoStage>(all);
+    add_by_table<sw::Row, sw::Hierarchical, sw::Coalesced>(all);
+    add_by_table<sw::Tiered<sw::DP, sw::Row>, sw::Flat, sw::Coalesced>(all);
     add_by_table<sw::Row, sw::Hierarchical>(all);
     add_by_table<sw::Col<>, sw::Flat>(all);
     add_by_table<sw::Col<3>, sw::Hierarchical>(all);
@@ -149,7 +153,8 @@ TEST(Names, AreInTheDigest) {
     all.insert(digest_of([](sw::LayerNames& n) { n.order = "sample"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.forward_wire = "bf16"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.backward_wire = "bf16"; }));
-    EXPECT_EQ(all.size(), 8U);
+    all.insert(digest_of([](sw::LayerNames& n) { n.requests = "coalesced"; }));
+    EXPECT_EQ(all.size(), 9U);
 }
 
 std::vector<std::string> all_sentences() {
@@ -170,9 +175,9 @@ using Shardings =
 using Modules = mp_list<sw::PassThrough, Mix>;
 using Wires = mp_list<sw::Fp32, sw::Bf16>;
 
-template <class S, class C, class P, class O, class M, class F>
-constexpr sw::LayerFacts facts_of_types(mp_list<S, C, P, O, M, F>) {
-    return sw::detail::facts_of<S, C, P, O, F, M>();
+template <class S, class C, class P, class R, class O, class M, class F>
+constexpr sw::LayerFacts facts_of_types(mp_list<S, C, P, R, O, M, F>) {
+    return sw::detail::facts_of<S, C, P, R, O, F, M>();
 }
 template <class... Combination>
 std::vector<sw::LayerFacts> facts_of_each(mp_list<Combination...>) {
@@ -184,12 +189,12 @@ auto of_each(mp_list<T...>, Use use) {
     return std::vector{use(boost::mp11::mp_identity<T>{})...};
 }
 /// Calls use(names, the sentence that refuses the types; "" for none) for every combination of sharding, collective,
-/// pooling, order, wires and module.
+/// pooling, requests, order, wires and module.
 template <class Use>
 void for_all_combinations(Use use) {
     const std::vector<sw::LayerFacts> facts =
         facts_of_each(boost::mp11::mp_product<mp_list, Shardings, sw::CollectiveAxis::values, sw::PoolingAxis::values,
-                                              sw::OrderAxis::values, Modules, Wires>{});
+                                              sw::RequestsAxis::values, sw::OrderAxis::values, Modules, Wires>{});
     const auto shardings = of_each(Shardings{}, []<class S>(boost::mp11::mp_identity<S>) {
         return std::pair{names_of(typename sw::detail::ShardingsOf<S>::type{}), sw::detail::is_tiered<S>};
     });
@@ -199,24 +204,26 @@ void for_all_combinations(Use use) {
     for (const auto& [sharding, tiered] : shardings)
         for (const std::string& collective : known_policies().names("collective"))
             for (const std::string& pooling : known_policies().names("pooling"))
-                for (const std::string& order : known_policies().names("order"))
-                    for (const auto& module : modules)
-                        for (const char* forward : {"fp32", "bf16"}) {
-                            const char* const sentence = sw::refusal(facts.at(next++));
-                            for (const char* backward : {"fp32", "bf16"})
-                                for (const char* optimizer : {"sgd", "rowwise_adagrad"})
-                                    use(sw::LayerNames{.shardings = sharding,
-                                                       .tiered = tiered,
-                                                       .collective = collective,
-                                                       .optimizer = optimizer,
-                                                       .pooling = pooling,
-                                                       .order = order,
-                                                       .forward_wire = forward,
-                                                       .backward_wire = backward,
-                                                       .rule = nullptr,
-                                                       .module = module},
-                                        std::string{sentence == nullptr ? "" : sentence});
-                        }
+                for (const std::string& requests : known_policies().names("requests"))
+                    for (const std::string& order : known_policies().names("order"))
+                        for (const auto& module : modules)
+                            for (const char* forward : {"fp32", "bf16"}) {
+                                const char* const sentence = sw::refusal(facts.at(next++));
+                                for (const char* backward : {"fp32", "bf16"})
+                                    for (const char* optimizer : {"sgd", "rowwise_adagrad"})
+                                        use(sw::LayerNames{.shardings = sharding,
+                                                           .tiered = tiered,
+                                                           .collective = collective,
+                                                           .optimizer = optimizer,
+                                                           .pooling = pooling,
+                                                           .requests = requests,
+                                                           .order = order,
+                                                           .forward_wire = forward,
+                                                           .backward_wire = backward,
+                                                           .rule = nullptr,
+                                                           .module = module},
+                                            std::string{sentence == nullptr ? "" : sentence});
+                            }
     ASSERT_EQ(next, facts.size());
 }
 
@@ -224,8 +231,8 @@ std::string text_of(const sw::LayerNames& n) {
     std::string text;
     for (const std::string& sharding : n.shardings)
         text += sharding + " ";
-    return text + n.collective + " " + n.optimizer + " " + n.pooling + " " + n.order + " " + n.forward_wire + " " +
-           n.backward_wire + (n.module == nullptr ? "" : " module");
+    return text + n.collective + " " + n.optimizer + " " + n.pooling + " " + n.requests + " " + n.order + " " +
+           n.forward_wire + " " + n.backward_wire + (n.module == nullptr ? "" : " module");
 }
 
 /// Two tables a policy, both pooled and not where tables say it.
@@ -292,6 +299,7 @@ TEST(Names, ThatThereAreNotAreRefused) {
               "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical");
     EXPECT_EQ(refusal({.pooling = "max"}),
               "pooling 'max': there is no such policy; give one of sum, mean, none, by_table");
+    EXPECT_EQ(refusal({.requests = "some"}), "requests 'some': there is no such policy; give one of raw, coalesced");
     EXPECT_EQ(refusal({.order = "any"}), "order 'any': there is no such policy; give one of tree, wide_tree, sample");
     EXPECT_EQ(refusal({.forward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
     EXPECT_EQ(refusal({.backward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
@@ -335,7 +343,7 @@ TEST(Names, ThatAreNotRefusedTrain) {
     int number = 0;
     int trained = 0;
     for_all_combinations([&](const sw::LayerNames& names, const std::string& sentence) {
-        if (!sentence.empty() || number++ % 11 != 0) return;
+        if (!sentence.empty() || number++ % 17 != 0) return;
         sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
         try {
             world.run([&](sw::ThreadCommunicator& comm) { train_a_step(comm, names); });

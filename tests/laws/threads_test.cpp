@@ -28,7 +28,8 @@ TEST_P(Laws, SameMeaningAndNoSurpriseOnTheWire) {
                                                {4, 1}, {3, 2}, {2, 3}, {7, 1}, {1, 7}, {4, 2}};
     const int count = std::getenv("SHARDWISE_FULL") != nullptr ? 10 * LAW_CASES : LAW_CASES;
     // coalesced, with one topology after the other
-    for (const Case& c : cases_for(GetParam(), topologies, composition.is_coalesced() ? count / 2 : count, composition)) {
+    for (const Case& c :
+         cases_for(GetParam(), topologies, composition.is_coalesced() ? count / 2 : count, composition)) {
         std::vector<int> ranks(static_cast<std::size_t>(c.topology.ranks()));
         std::iota(ranks.begin(), ranks.end(), 0);
         const Expected expected = make_expected(composition, c, ranks);

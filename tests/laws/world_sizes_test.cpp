@@ -142,7 +142,7 @@ TEST(WorldSizes, OrderSampleGivesTheSameBitsEverywhere) {
 
 TEST(WorldSizes, SumsInDoubleHideTheTree) {
     // without columns, whose norms of rows are sums of other chunks
-    EXPECT_EQ(compare_worlds("wide_tree", false), 10 * static_cast<int>(topologies.size()));
+    EXPECT_EQ(compare_worlds("wide_tree", false), (10 + 18) * static_cast<int>(topologies.size()));
 }
 
 TEST(WorldSizes, TheTreeDiffersByRoundingAlone) {
@@ -163,8 +163,10 @@ TEST(WorldSizes, TheTreeDiffersByRoundingAlone) {
     EXPECT_GT(worst, 0.0) << "nothing was summed in another order: the test is vacuous";
 }
 
-TEST(Shardings, OneIdABagGivesTheSameBitsForAll) {
-    const Scenario s = global_scenario(true);
+/// Trains the compositions of an order and an optimizer that take sums and have exact wires, and holds each against the
+/// first. \param coalesced  those alone, on bags of any length; otherwise all, on bags of one id
+void compare_shardings(bool coalesced) {
+    const Scenario s = global_scenario(!coalesced);
     const auto check = [&](const sw::Topology& t, const std::string& order, const std::string& optimizer) {
         std::vector<std::vector<float>> expected_outputs;
         Result expected;
@@ -173,6 +175,7 @@ TEST(Shardings, OneIdABagGivesTheSameBitsForAll) {
                 composition.backward_wire != "fp32" || composition.optimizer != optimizer || composition.has_modules())
                 continue;
             if (composition.sharding.starts_with("col") && optimizer == "rowwise_adagrad") continue;
+            if (coalesced && !composition.is_coalesced()) continue;
             std::vector<std::vector<float>> outputs;
             const Result result = train(composition, s, t, outputs);
             if (expected.empty()) {
@@ -189,6 +192,12 @@ TEST(Shardings, OneIdABagGivesTheSameBitsForAll) {
             check(t, "tree", optimizer);
         check(t, "wide_tree", "rowwise_adagrad");
     }
+}
+TEST(Shardings, OneIdABagGivesTheSameBitsForAll) {
+    compare_shardings(false);
+}
+TEST(Shardings, CoalescedGiveTheSameBitsForBagsOfAnyLength) {
+    compare_shardings(true);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct Setting {
         std::string text = std::to_string(topology.hosts) + "x" + std::to_string(topology.ranks_per_host);
         for (const std::string& sharding : names.shardings)
             text += (&sharding == names.shardings.data() ? " " : names.tiered ? " > " : " + ") + sharding;
-        for (const std::string& word : {names.collective, names.pooling, names.optimizer, names.order,
+        for (const std::string& word : {names.collective, names.pooling, names.requests, names.optimizer, names.order,
                                         names.forward_wire + "-" + names.backward_wire})
             text += "/" + word;
         return text + (names.module != nullptr ? "/mix" : "") + (workload.weighted ? " weighted" : "") + ", " +
@@ -150,6 +150,7 @@ Setting any_setting(Dice& dice) {
         setting.names.collective = dice.pick<std::string>({"flat", "flat", "two_stage", "hierarchical"});
         setting.names.optimizer = dice.pick(known.names("optimizer"));
         setting.names.pooling = dice.pick(known.names("pooling"));
+        setting.names.requests = dice.pick(known.names("requests"));
         setting.names.order = dice.pick(known.names("order"));
         setting.names.forward_wire = dice.pick(known.names("wire"));
         setting.names.backward_wire = dice.pick(known.names("wire"));
@@ -384,6 +385,7 @@ RC_GTEST_PROP(Expectation, IsExactWhereNothingDiffers, ()) {
     const bool alone = dice.one_in(2);  // on one rank nothing moves
     if (alone) setting.topology = {};
     setting.names.tiered = false;
+    setting.names.requests = "raw";  // distinct ids differ
     setting.names.shardings = {dice.pick<std::string>(alone ? std::vector<std::string>{"row", "col", "table", "dp"}
                                                             : std::vector<std::string>{"col", "table"})};
     if (setting.names.shardings[0] == "col")  // no norms of rows

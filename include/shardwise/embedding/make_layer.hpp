@@ -71,7 +71,8 @@ class KnownPolicies {
         return *this;
     }
 
-    /// The names of an axis: sharding, collective, optimizer, pooling, requests, order or wire. \throws BadInput for any other
+    /// The names of an axis: sharding, collective, optimizer, pooling, requests, order or wire. \throws BadInput for
+    /// any other
     [[nodiscard]] std::vector<std::string> names(const std::string& axis) const;
     /// The sentence that refuses these names together, as EmbeddingLayer's; empty where they make sense.
     /// \throws BadInput for a name that there is not

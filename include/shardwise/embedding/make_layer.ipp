@@ -151,9 +151,9 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
     if (axis == "requests") return detail::names_on<RequestsAxis>();
     if (axis == "order") return detail::names_on<OrderAxis>();
     if (axis == "wire") return detail::names_of(wires_, [](const Codec& wire) { return wire.name; });
-    throw BadInput{
-        concat({"axis '", axis,
-                "': there is no such axis; give one of sharding, collective, optimizer, pooling, requests, order, wire"})};
+    throw BadInput{concat(
+        {"axis '", axis,
+         "': there is no such axis; give one of sharding, collective, optimizer, pooling, requests, order, wire"})};
 }
 
 SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {
@@ -250,9 +250,9 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     Line plan = plans[0];
     Line adjoint = adjoints[0];
     LineEntry entries[4];  // of the plan and its adjoint, twice
-    const auto put_inside = [&]<class Fork, class Merge, class Cut, class End>(LineEntry* entry, std::span<const Line> in,
-                                                                              std::span<const Line> back,
-                                                                              mp_list<Fork, Merge, Cut, End>) {
+    const auto put_inside = [&]<class Fork, class Merge, class Cut, class End>(
+                                LineEntry* entry, std::span<const Line> in, std::span<const Line> back,
+                                mp_list<Fork, Merge, Cut, End>) {
         entry[0] = {.step = &detail::step_calls_of<steps::EmbeddingDomain, Fork>,
                     .merge = &detail::step_calls_of<steps::EmbeddingDomain, Merge>,
                     .plans = in};

@@ -113,8 +113,8 @@ struct LayerPolicies {
     static constexpr bool mixed = detail::is_mixed<sharding>;
     static constexpr bool has_module = !std::is_same_v<module, PassThrough>;
     /// What gradients are called on the wire: of coalesced requests they are partial sums.
-    using gradient_wire = std::conditional_t<coalesced, steps::PartialSums<typename wire::backward, order>,
-                                             typename wire::backward>;
+    using gradient_wire =
+        std::conditional_t<coalesced, steps::PartialSums<typename wire::backward, order>, typename wire::backward>;
 
     static constexpr LayerFacts facts =
         detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();

@@ -133,15 +133,15 @@ struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
 
 /// The plan of all tables, of bags; of lists of distinct ids, where requests are coalesced.
 template <class P>
-using PlanOfTables = typename LayerPlan<
-    P, boost::mp11::mp_product<boost::mp11::mp_list, typename P::shardings, typename P::pools>>::type;
+using PlanOfTables =
+    typename LayerPlan<P,
+                       boost::mp11::mp_product<boost::mp11::mp_list, typename P::shardings, typename P::pools>>::type;
 template <class P>
 struct RequestsPlan {
     using type = PlanOfTables<P>;
 };
 template <class P>
-    requires P::coalesced
-struct RequestsPlan<P> {
+requires P::coalesced struct RequestsPlan<P> {
     using type = Plan<Together<steps::Coalesce, steps::Expand<typename P::pooling>, PlanOfTables<P>>>;
 };
 

@@ -141,8 +141,7 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
 SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
     const Pools pools = traits_.coalesced ? Pools::none : traits_.pools;
     const bool by_table = pools == Pools::by_table;
-    const std::vector<bool> kinds =
-        by_table ? std::vector<bool>{true, false} : std::vector<bool>{pools != Pools::none};
+    const std::vector<bool> kinds = by_table ? std::vector<bool>{true, false} : std::vector<bool>{pools != Pools::none};
     for (std::size_t i = 0; i < traits_.shardings.size(); ++i) {
         const ShardingTraits& sharding = traits_.shardings[i];
         const TierOfTables tier{.rows = traits_.tiered ? &row_maps_ : nullptr, .tier = static_cast<int>(i)};
@@ -150,7 +149,8 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             Part& part = parts_.emplace_back();
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
-            part.placement = place_tables(sharding, topology_, inner_tables_, tables_of(sharding, pooled), tower_of, tier);
+            part.placement =
+                place_tables(sharding, topology_, inner_tables_, tables_of(sharding, pooled), tower_of, tier);
             for (TablePlacement& table : part.placement.tables)
                 if (traits_.tiered) table.dense = at(dense_sums_, table.table)[i];
             const bool at_home = part.placement.home.size == 1;
@@ -163,7 +163,8 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             auto& features = features_by_plan_.features.emplace_back();
             for (const FeaturePlacement& feature : part.placement.features) {
                 features.push_back(feature.feature);
-                part.pooling.mean.push_back(!traits_.tiered && at(inner_features_.results, feature.feature).mean ? 1 : 0);
+                part.pooling.mean.push_back(!traits_.tiered && at(inner_features_.results, feature.feature).mean ? 1
+                                                                                                                 : 0);
             }
         }
     }

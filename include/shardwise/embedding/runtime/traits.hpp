@@ -47,7 +47,9 @@ struct LayerTraits {
         return sharding.in_world && (hierarchical || (two_stage && parts));
     }
     /// How many plans the program has side by side; one is the program's own.
-    [[nodiscard]] std::size_t plans() const noexcept { return shardings.size() * (pools == Pools::by_table && !coalesced ? 2 : 1); }
+    [[nodiscard]] std::size_t plans() const noexcept {
+        return shardings.size() * (pools == Pools::by_table && !coalesced ? 2 : 1);
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

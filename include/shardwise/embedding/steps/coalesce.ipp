@@ -173,8 +173,7 @@ struct CoalesceBody {
     }
     static void hand_out(Lanes& inside, const CoalescedTables& tables, CoalesceTape& tape,
                          std::pmr::memory_resource& memory) {
-        float* rows =
-            tape.rows.on(memory).resize(static_cast<std::size_t>(elements(tables, tape.counts))).data();
+        float* rows = tape.rows.on(memory).resize(static_cast<std::size_t>(elements(tables, tape.counts))).data();
         inside.batch.begin(1, tape.narrow.span(), tape.wide.span(), {});
         inside.output.clear();
         inside.places.clear();
@@ -275,10 +274,9 @@ struct SumByUniqueBody {
                 if (at(tables.features, f).mean) widest = std::max(widest, table.dim);
         return widest;
     }
-    /// A sum that becomes -0.0 is +0.0, as along every tree of sums.
     static void round(const double* __restrict from, float* __restrict to, std::int64_t count) {
         for (std::int64_t i = 0; i < count; ++i)
-            to[i] = static_cast<float>(from[i]) + 0.0F;
+            to[i] = static_cast<float>(from[i]);
     }
 
     /// The bags of all features of one table, and their gradients.
@@ -289,7 +287,8 @@ struct SumByUniqueBody {
         const CoalescedTables::Table& table;
         Tape& tape;
 
-        /// Adds the gradient of each bag to the sums of its ids' rows, which are zeros before.
+        /// Adds the gradient of each bag to the sums of its ids' rows, which are zeros before. Tiny products may leave
+        /// -0.0, which nobody sees: whatever sums these sums begins at +0.0.
         template <class Value>
         void add_to(Value* sums) const {
             const bool weighted = !coalesced.weights.empty();
@@ -302,10 +301,6 @@ struct SumByUniqueBody {
                     else
                         add_bag<false>(f, sample, length, sums);
                 }
-            // tiny negative products round to -0.0
-            const std::int64_t elements = std::int64_t{at(coalesced.counts, &table - tables.tables.data())} * table.dim;
-            for (std::int64_t i = 0; weighted && i < elements; ++i)
-                sums[i] += Value{0};
         }
 
       private:

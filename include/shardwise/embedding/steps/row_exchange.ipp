@@ -323,8 +323,8 @@ struct RowsBody {
         const auto& held = view.template state<HeldShards>();
         std::pmr::memory_resource& memory = *view.template state<WorkMemory>().resource;
         tape.fold.prepare(order, held.widest, memory);
-        tape.bind(env, held, view.lanes(), memory,
-                  row_element(order, view.template state<Wires>().backward, Gather), Gather, FromPartial);
+        tape.bind(env, held, view.lanes(), memory, row_element(order, view.template state<Wires>().backward, Gather),
+                  Gather, FromPartial);
         return tape;
     }
     template <class Cost>
