@@ -32,6 +32,8 @@ using Layers =
                    sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, sw::Wire<sw::Bf16>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::None>>,
+                   sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, sw::Requests<sw::Coalesced>,
+                                      sw::Order<sw::WideTree>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>, sw::Wire<sw::Bf16>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>,
                    sw::EmbeddingLayer<sw::Sharding<sw::Col<>>, sw::Collective<sw::Hierarchical>, sw::Pooling<sw::None>>,

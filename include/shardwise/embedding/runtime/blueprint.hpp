@@ -15,6 +15,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
+#include "shardwise/embedding/lanes/coalesced.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
