@@ -27,6 +27,7 @@ struct Policies {
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
     std::string pooling = "sum";
+    std::string requests = "raw";
     bool sequences = false;  ///< nothing is pooled, whatever `pooling` says
     std::string order = "wide_tree";
     std::string wire = "fp32";
@@ -37,11 +38,14 @@ struct Policies {
 
 /// The shardings that --sharding auto chooses from.
 inline constexpr const char* automatic[] = {"row", "col"};
+/// What --requests auto chooses from.
+inline constexpr const char* automatic_requests[] = {"raw", "coalesced"};
 
-/// Checks that every name is one of its axis, and that the policies go together; `auto` is any of `automatic`. \throws
+/// Checks that every name is one of its axis, and that the policies go together; `auto` is any of `automatic`,
+/// or `automatic_requests`. \throws
 /// BadInput with one sentence
 void check_policies(const Policies& policies);
-/// What `--help` says about an axis: sharding, collective, pooling, optimizer, order, wire or tower.
+/// What `--help` says about an axis: sharding, collective, pooling, requests, optimizer, order, wire or tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
 
 /// The embedding layer with these policies. \param module  of its towers, where policies.tower says so
@@ -51,9 +55,10 @@ void check_policies(const Policies& policies);
                                                             const sw::LayerOptions& options,
                                                             const sw::AnyModule::Config& module);
 
-/// The same layer on paper. \throws BadInput as make_embedding
+/// The same layer on paper. \param rows  of a layer with tiers; null: all in the last \throws BadInput as
+/// make_embedding
 [[nodiscard]] sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                                 const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                                const sw::AnyModule::Config& module);
+                                                const sw::AnyModule::Config& module, const sw::RowPlan* rows);
 
 }  // namespace train_dlrm

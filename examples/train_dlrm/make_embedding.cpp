@@ -24,6 +24,7 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     names.collective = p.collective;
     names.optimizer = p.optimizer;
     names.pooling = p.sequences ? "none" : p.pooling;
+    names.requests = p.requests;
     names.order = p.order;
     names.forward_wire = p.sharding == "dp" ? "fp32" : p.wire;  // where all rows are replicated, gradients alone travel
     names.backward_wire = p.wire;
@@ -62,7 +63,20 @@ void check_policies(const Policies& p) {
         }
         return;
     }
+    if (p.requests == "auto") {
+        for (const char* requests : automatic_requests) {
+            Policies one = p;
+            one.requests = requests;
+            try {
+                check_policies(one);
+            } catch (const sw::BadInput& error) {
+                throw sw::BadInput{fmt::format("--requests auto may choose {}; {}", requests, error.what())};
+            }
+        }
+        return;
+    }
     check_name("sharding", p.sharding);
+    check_name("requests", p.requests);
     check_name("collective", p.collective);
     check_name("optimizer", p.optimizer);
     if (!p.sequences) check_name("pooling", p.pooling);
@@ -73,10 +87,10 @@ void check_policies(const Policies& p) {
     const std::string refused = sw::KnownPolicies{}.refusal(names_of(p, &any));
     if (refused.empty()) return;
     if (p.sequences)
-        throw sw::BadInput{fmt::format("--sharding {} --collective {} --order {} with sequences: {}", p.sharding,
-                                       p.collective, p.order, refused)};
-    throw sw::BadInput{fmt::format("--sharding {} --collective {} --pooling {} --order {} --tower {}: {}", p.sharding,
-                                   p.collective, p.pooling, p.order, p.tower, refused)};
+        throw sw::BadInput{fmt::format("--sharding {} --collective {} --requests {} --order {} with sequences: {}",
+                                       p.sharding, p.collective, p.requests, p.order, refused)};
+    throw sw::BadInput{fmt::format("--sharding {} --collective {} --pooling {} --requests {} --order {} --tower {}: {}",
+                                   p.sharding, p.collective, p.pooling, p.requests, p.order, p.tower, refused)};
 }
 
 std::string axis_help(const std::string& axis) {
@@ -94,6 +108,10 @@ std::string axis_help(const std::string& axis) {
                " (nothing; linear maps to fewer or smaller vectors; a cross network and a linear map). dot and cross "
                "need --collective hierarchical";
     if (axis == "pooling") return "What a lookup returns: " + all;
+    if (axis == "requests")
+        return "What a batch asks for: " + all +
+               " (every id; or each distinct id of a table once, bags being made where the samples are); or auto: "
+               "whichever exchanges the first batch sooner";
     if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all;
     if (axis == "order")
         return "How gradients are summed: " + all +
@@ -111,9 +129,9 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
 
 sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                   const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                  const sw::AnyModule::Config& module) {
+                                  const sw::AnyModule::Config& module, const sw::RowPlan* rows) {
     check_policies(policies);
-    return sw::draw_layer(topology, tables, names_of(policies, &module), towers);
+    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, {}, rows);
 }
 
 }  // namespace train_dlrm

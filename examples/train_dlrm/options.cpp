@@ -280,6 +280,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         add_tower_options(app, o, towers);
         app.add_option("--pooling", p.pooling, axis_help("pooling"))->group(policies);
     }
+    app.add_option("--requests", p.requests, axis_help("requests"))->group(policies);
     app.add_option("--optimizer", p.optimizer, axis_help("optimizer"))->group(policies);
     app.add_option("--order", p.order, axis_help("order"))->group(policies);
     app.add_option("--wire", p.wire, axis_help("wire"))->group(policies);
@@ -470,6 +471,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
                           {"top", joined(o.top)},
                           {"sharding", o.policies.sharding},
                           {"collective", o.policies.collective},
+                          {"requests", o.policies.requests},
                           {"model", o.model},
                           {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
                           {"optimizer", o.policies.optimizer},

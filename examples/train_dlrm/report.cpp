@@ -188,6 +188,7 @@ json to_json(const Report& r, const Options& o) {
             {"time", time},
             {"rows", tiers_json(r.rows)},
             {"row_map_bytes", r.rows.tiers.empty() ? json() : json(r.rows.map_bytes)},
+            {"requests", requests_json(r.rows)},
             {"looked_up_rows", looked_up_json(r.rows.looked_up)}};
 }
 

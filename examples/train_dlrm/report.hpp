@@ -38,9 +38,11 @@ struct RankPart {
     LayerMemory memory;
     std::int64_t dense_static_bytes = 0;  ///< weights, gradients and moments of the dense part
     std::int64_t dense_dynamic_bytes = 0;
-    ByTier lookups = {};      ///< (tier): ids of the steps, without those of tests
-    std::int64_t unseen = 0;  ///< of these, of rows that no profile saw
-    ByTier payload = {};      ///< (tier): packed in the measured steps
+    ByTier lookups = {};        ///< (tier): ids of the steps, without those of tests
+    std::int64_t unseen = 0;    ///< of these, of rows that no profile saw
+    std::int64_t asked = 0;     ///< ids of the steps
+    std::int64_t distinct = 0;  ///< of these, in their batch and table, where that is counted
+    ByTier payload = {};        ///< (tier): packed in the measured steps
     ByTier predicted_payload = {};
     std::int64_t layer_payload = 0;  ///< of the embedding layer in these steps, as the communicator counted it
     std::int64_t looked_up = 0;      ///< rows, in this rank's tables, of the steps

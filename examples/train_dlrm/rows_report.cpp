@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,6 +35,15 @@ std::string balance_text(const RowsReport& report) {
     return fmt::format("{:.3f}{}", max_over_mean(report.looked_up), tiers.empty() ? "" : " (" + tiers + ")");
 }
 
+/// Of coalesced requests: how many of the look-ups travelled.
+std::string requests_text(const RowsReport& report, const std::string& head) {
+    if (!report.distinct) return "";
+    return fmt::format(
+        "{}{} look-ups of {} distinct rows: each travelled once for {:.2f} look-ups\n", head, report.asked,
+        *report.distinct,
+        static_cast<double>(report.asked) / static_cast<double>(std::max<std::int64_t>(*report.distinct, 1)));
+}
+
 /// "12.34%"; of nothing at all "none".
 std::string percent_text(double percent, const char* sign = "%") {
     return std::isfinite(percent) ? fmt::format("{:.2f}{}", percent, sign) : "none";
@@ -47,6 +58,23 @@ void for_ids(const sw::JaggedView<std::int64_t>& batch, Use use) {
             use(static_cast<int>(bag / batch.samples), *id++);
 }
 
+/// The feature of a layer's plans that a feature of the layer is for them: coalesced, the one of its table.
+int feature_of_plans(const sw::LayerBlueprint& layer, int feature) {
+    const auto& tables = layer.coalesced_tables().tables;
+    for (std::size_t t = 0; t < tables.size(); ++t)
+        if (feature >= tables[t].first && feature < tables[t].end) return static_cast<int>(t);
+    return feature;
+}
+/// Calls use(feature of the plans, id) for every id that a batch asks for: coalesced, each of a table once.
+template <class Use>
+void for_requests(const sw::LayerBlueprint& layer, const sw::JaggedView<std::int64_t>& batch, Use use) {
+    std::set<std::pair<int, std::int64_t>> before;
+    for_ids(batch, [&](int f, std::int64_t id) {
+        const int feature = feature_of_plans(layer, f);
+        if (!layer.traits().coalesced || before.emplace(feature, id).second) use(feature, id);
+    });
+}
+
 /// Adds the rows that each rank's tables look up for the ids of `rank` that are in the part, in number `tier`.
 void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const sw::JaggedView<std::int64_t>& batch,
              RowsReport& report) {
@@ -56,7 +84,7 @@ void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const 
     std::vector<const sw::FeaturePlacement*> placed(layer.features().names.size());
     for (const sw::FeaturePlacement& feature : placement.features)
         sw::at(placed, feature.feature) = &feature;
-    for_ids(batch, [&](int f, std::int64_t id) {
+    for_requests(layer, batch, [&](int f, std::int64_t id) {
         const sw::FeaturePlacement* feature = sw::at(placed, f);
         if (feature == nullptr) return;
         if (tiers.tiers != 0 && sw::at(tiers.features, f).map->tier(id) != static_cast<int>(tier)) return;
@@ -76,6 +104,7 @@ void look_up(const sw::LayerBlueprint& layer, std::size_t part, int rank, const 
 LookUps& LookUps::operator+=(const LookUps& more) {
     add(by_tier, more.by_tier, 1);
     unseen += more.unseen;
+    distinct += more.distinct;
     add(looked_up, more.looked_up, 1);
     return *this;
 }
@@ -83,13 +112,17 @@ LookUps& LookUps::operator+=(const LookUps& more) {
 LookUps& LookUps::operator-=(const LookUps& less) {
     add(by_tier, less.by_tier, -1);
     unseen -= less.unseen;
+    distinct -= less.distinct;
     add(looked_up, less.looked_up, -1);
     return *this;
 }
 
 LookUps look_ups_of(const sw::LayerBase& layer) {
     const sw::RowCounts& counts = layer.row_counts();
-    return {.by_tier = counts.lookups, .unseen = counts.unseen, .looked_up = layer.looked_up_rows()};
+    return {.by_tier = counts.lookups,
+            .unseen = counts.unseen,
+            .distinct = layer.request_counts().distinct,
+            .looked_up = layer.looked_up_rows()};
 }
 
 double RowsReport::coverage(const RowTier& tier) const {
@@ -139,6 +172,10 @@ RowsReport rows_of_batches(const sw::LayerBase& layer, const sw::RowPlan* plan,
         tier.looked_up.resize(batches.size());
     for (int rank = 0; rank < static_cast<int>(batches.size()); ++rank) {
         const sw::JaggedView<std::int64_t>& batch = sw::at(batches, rank);
+        report.asked += std::ssize(batch.values);
+        if (blueprint.traits().coalesced)
+            for_requests(blueprint, batch,
+                         [&](int, std::int64_t) { report.distinct = report.distinct.value_or(0) + 1; });
         for (std::size_t part = 0; part < blueprint.parts().size(); ++part)
             look_up(blueprint, part, rank, batch, report);
         if (report.tiers.empty()) continue;
@@ -147,7 +184,7 @@ RowsReport rows_of_batches(const sw::LayerBase& layer, const sw::RowPlan* plan,
         for (std::size_t tier = 0; tier < report.tiers.size(); ++tier)
             report.tiers[tier].predicted_payload += payload[tier];
         for_ids(batch, [&](int f, std::int64_t id) {
-            const sw::RowMap& map = *sw::at(blueprint.row_tiers().features, f).map;
+            const sw::RowMap& map = *sw::at(blueprint.row_tiers().features, feature_of_plans(blueprint, f)).map;
             ++sw::at(report.tiers, map.tier(id)).lookups;
             report.unseen += map.unseen(id) ? 1 : 0;
         });
@@ -179,6 +216,12 @@ json number_json(double value) {
     return std::isfinite(value) ? json(value) : json();
 }
 
+json requests_json(const RowsReport& report) {
+    return {{"lookups", report.asked},
+            {"distinct", report.distinct ? json(*report.distinct) : json()},
+            {"rows_read", std::accumulate(report.looked_up.begin(), report.looked_up.end(), std::int64_t{0})}};
+}
+
 json looked_up_json(const std::vector<std::int64_t>& looked_up) {
     return {{"by_rank", looked_up}, {"max_over_mean", number_json(max_over_mean(looked_up))}};
 }
@@ -195,6 +238,7 @@ std::string explain_rows(const RowsReport& report) {
     if (!report.tiers.empty())
         text += fmt::format("look-ups of rows that the plan's profile never saw: {}; row map: {} bytes a rank\n",
                             report.unseen, report.map_bytes);
+    text += requests_text(report, "requests: ");
     if (std::isfinite(max_over_mean(report.looked_up)))
         text += fmt::format("looked-up rows of a rank: {} times the mean at most\n", balance_text(report));
     return text;
@@ -209,6 +253,7 @@ std::string rows_text(const RowsReport& report) {
     if (report.unseen != 0)
         text += fmt::format("  {:<22}{}, of rows that the plan's profile never saw\n", "look-ups", report.unseen);
     if (!report.tiers.empty()) text += fmt::format("  {:<22}{} bytes a rank\n", "row map", report.map_bytes);
+    text += requests_text(report, fmt::format("  {:<22}", "requests"));
     if (std::isfinite(max_over_mean(report.looked_up)))
         text += fmt::format("  {:<22}{} times the mean on the rank with the most\n", "looked-up rows",
                             balance_text(report));

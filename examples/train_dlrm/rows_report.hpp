@@ -37,11 +37,13 @@ struct RowTier {
 
 /// What there is to say of rows, for all ranks.
 struct RowsReport {
-    std::vector<RowTier> tiers;           ///< none: rows have no tiers
-    std::int64_t unseen = 0;              ///< look-ups of rows that no profile saw
-    std::int64_t map_bytes = 0;           ///< of what finds the tier of a row, on each rank
-    std::vector<std::int64_t> looked_up;  ///< (rank): rows, or parts of rows, that its tables looked up for all ranks
-    std::int64_t payload = 0;             ///< of the layer's messages, as the communicator counted it
+    std::vector<RowTier> tiers;            ///< none: rows have no tiers
+    std::int64_t unseen = 0;               ///< look-ups of rows that no profile saw
+    std::int64_t asked = 0;                ///< look-ups of all ranks' batches
+    std::optional<std::int64_t> distinct;  ///< of these, in their batch and table; of raw requests nobody knows
+    std::int64_t map_bytes = 0;            ///< of what finds the tier of a row, on each rank
+    std::vector<std::int64_t> looked_up;   ///< (rank): rows, or parts of rows, that its tables looked up for all ranks
+    std::int64_t payload = 0;              ///< of the layer's messages, as the communicator counted it
 
     /// The share of all look-ups that a tier of rows took, in percent.
     [[nodiscard]] double coverage(const RowTier& tier) const;
@@ -53,6 +55,7 @@ struct RowsReport {
 struct LookUps {
     std::vector<std::int64_t> by_tier;    ///< ids of this rank's batches
     std::int64_t unseen = 0;              ///< of these, of rows that no profile saw
+    std::int64_t distinct = 0;            ///< of them, in their batch and table, where requests are coalesced
     std::vector<std::int64_t> looked_up;  ///< (part of the layer): rows of this rank's tables, for all ranks
 
     LookUps& operator+=(const LookUps& more);
@@ -80,6 +83,8 @@ void add_by_part(const std::vector<std::int64_t>& by_part, std::size_t tiers, By
 [[nodiscard]] nlohmann::json tiers_json(const RowsReport& report);
 /// A number as JSON has them; null where it is none.
 [[nodiscard]] nlohmann::json number_json(double value);
+/// "requests": look-ups, distinct ones (null where nobody counts them), and rows that owners read.
+[[nodiscard]] nlohmann::json requests_json(const RowsReport& report);
 /// "looked_up_rows".
 [[nodiscard]] nlohmann::json looked_up_json(const std::vector<std::int64_t>& by_rank);
 /// What --explain says: a line a tier, and the rows that ranks look up.

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "choose_sharding.hpp"
+#include "choose_policies.hpp"
 #include "data.hpp"
 #include "evaluation.hpp"
 #include "meter.hpp"
@@ -97,7 +97,8 @@ class Trainer {
     double seconds_ = 0;         // of steps
     double other_exchange_ = 0;  // of exchanges outside of steps
     double other_exposed_ = 0;
-    LookUps tested_;  // of tests, which no profile of the training data is about
+    std::int64_t asked_ = 0;  // ids of the steps
+    LookUps tested_;          // of tests, which no profile of the training data is about
 };
 
 void Trainer::explain() {
@@ -232,6 +233,7 @@ void Trainer::step(std::int64_t global_samples, Progress& progress) {
     const std::span<const float> logits = model_.forward(current_);
     if (!test_) running_.add(logits, current_.labels);
     const double loss = model_.learn(current_, logits, global_samples);
+    asked_ += std::ssize(current_.ids.values);
     losses_.push_back({loss, global_samples});
     progress.step(model_.steps(), global_samples,
                   loss / static_cast<double>(std::max<std::int64_t>(1, current_.samples())));
@@ -269,6 +271,8 @@ RowsReport Trainer::rows_of_run(const std::vector<RankPart>& ranks) const {
     report.map_bytes = model_.embedding().blueprint().row_map_bytes();
     for (const RankPart& rank : ranks) {
         report.unseen += rank.unseen;
+        report.asked += rank.asked;
+        if (o_.policies.requests == "coalesced") report.distinct = report.distinct.value_or(0) + rank.distinct;
         report.looked_up.push_back(rank.looked_up);
         report.payload += rank.layer_payload;
         for (std::size_t tier = 0; tier < report.tiers.size(); ++tier) {
@@ -301,6 +305,8 @@ void Trainer::report() {
     trained -= tested_;
     std::copy(trained.by_tier.begin(), trained.by_tier.end(), mine.lookups.begin());
     mine.unseen = trained.unseen;
+    mine.asked = asked_;
+    mine.distinct = trained.distinct;
     mine.looked_up = std::accumulate(trained.looked_up.begin(), trained.looked_up.end(), std::int64_t{0});
     mine.layer_payload = meter_.payload().counted;
     if (o_.row_plan != nullptr) {
@@ -342,7 +348,7 @@ void Trainer::report() {
 }  // namespace
 
 void run(const Options& asked, sw::CommunicatorRef comm) {
-    const Options options = place_rows(choose_sharding(asked, comm), comm);
+    const Options options = choose_requests(place_rows(choose_sharding(asked, comm), comm), comm);
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {

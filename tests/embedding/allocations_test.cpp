@@ -25,19 +25,17 @@ namespace {
 template <class Layer>
 class WarmStep : public testing::Test {};
 
-using Layers =
-    testing::Types<sw::EmbeddingLayer<sw::Sharding<sw::Row>>, sw::EmbeddingLayer<sw::Sharding<sw::Col<>>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Optimizer<sw::Adagrad>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::DP>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, sw::Wire<sw::Bf16>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::None>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, sw::Requests<sw::Coalesced>,
-                                      sw::Order<sw::WideTree>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>, sw::Wire<sw::Bf16>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Col<>>, sw::Collective<sw::Hierarchical>, sw::Pooling<sw::None>>,
-                   sw::EmbeddingLayer<sw::Sharding<sw::Col<3>>, sw::Collective<sw::Hierarchical>>>;
+using Layers = testing::Types<
+    sw::EmbeddingLayer<sw::Sharding<sw::Row>>, sw::EmbeddingLayer<sw::Sharding<sw::Col<>>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Optimizer<sw::Adagrad>>, sw::EmbeddingLayer<sw::Sharding<sw::DP>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, sw::Wire<sw::Bf16>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::None>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, sw::Requests<sw::Coalesced>, sw::Order<sw::WideTree>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>, sw::Wire<sw::Bf16>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Col<>>, sw::Collective<sw::Hierarchical>, sw::Pooling<sw::None>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Col<3>>, sw::Collective<sw::Hierarchical>>>;
 TYPED_TEST_SUITE(WarmStep, Layers);
 
 TYPED_TEST(WarmStep, AllocatesNothing) {

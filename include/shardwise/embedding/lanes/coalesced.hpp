@@ -30,6 +30,7 @@ struct CoalescedTables {
     };
     bool wide = false;         ///< some row's number takes more than 31 bits
     bool some_pooled = false;  ///< not all features are sequences
+    bool counted = false;      ///< somebody counts look-ups of rows
     int words = 1;             ///< floats a column of a row's gradient: 2 where it travels in double
     std::vector<Feature> features;
     std::vector<Table> tables;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "shardwise/core/at.hpp"
@@ -25,6 +26,8 @@ struct Lanes {
     /// (feature): of a sequence, which rows of output and gradient are those of the batch's ids; null: 0, 1, 2, ...
     /// Empty: null for all.
     std::vector<const std::int32_t*> places;
+    /// (id of the batch): how many ids of bags it stands for; null: one
+    const std::uint32_t* times = nullptr;
     // the lanes
     std::vector<IdBlock> ids;
     std::vector<VectorBlock> vectors;

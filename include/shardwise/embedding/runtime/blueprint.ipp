@@ -71,6 +71,7 @@ SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
 
 /// Plans are of lists of distinct ids, one a table.
 SHARDWISE_INLINE void LayerBlueprint::coalesce() {
+    coalesced_tables_.counted = traits_.tiered;
     coalesced_tables_.words = traits_.order->wide && traits_.wires.backward.exact ? 2 : 1;
     for (TableConfig& table : inner_tables_) {
         CoalescedTables::Table& one = coalesced_tables_.tables.emplace_back(

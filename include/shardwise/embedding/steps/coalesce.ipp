@@ -26,6 +26,7 @@ struct CoalesceTape {
     Buffer<LocalRow> numbers;          // (id by feature): which of its table's distinct ids it is
     Buffer<std::int32_t> narrow;       // (distinct id by table), or
     Buffer<std::int64_t> wide;         // these
+    Buffer<std::uint32_t> times;       // (distinct id by table): how many ids it stands for, where that is counted
     Buffer<float> weights;             // (id by feature)
     Buffer<float> rows;                // (distinct id by table, dim)
     std::vector<std::int32_t> counts;  // (table): distinct ids
@@ -76,6 +77,7 @@ struct CoalesceBody {
         CoalesceTape& tape = view.tape<CoalesceTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
         find(batch, tables, tape, memory);
+        if (tables.counted) count_times(tables, tape, memory);
         keep_weights(batch, tables, tape, memory);
         hand_out(view.branch(0), tables, tape, memory);
         RequestCounts& counts = view.state<RequestCounts>();
@@ -99,6 +101,7 @@ struct CoalesceBody {
         tally.need(4 * ids);
         tally.need(tables.wide ? 0 : 4 * most);
         tally.need(tables.wide ? 8 * most : 0);
+        tally.need(tables.counted ? 4 * most : 0);
         tally.need(batch.weighted() ? 4 * ids : 0);
         tally.need(4 * elements(tables, cost.distinct_ids(rank)));
     }
@@ -164,6 +167,18 @@ struct CoalesceBody {
             before += tape.find.count();
         }
     }
+    static void count_times(const CoalescedTables& tables, CoalesceTape& tape, std::pmr::memory_resource& memory) {
+        std::uint32_t* times =
+            tape.times.on(memory).assign_zero(tables.wide ? tape.wide.size() : tape.narrow.size()).data();
+        for (std::size_t t = 0; t < tables.tables.size(); ++t) {
+            const auto end = static_cast<std::size_t>(tables.tables[t].end);
+            const auto behind =
+                end == tape.first.size() ? tape.numbers.size() : static_cast<std::size_t>(tape.first[end]);
+            for (auto i = static_cast<std::size_t>(at(tape.first, tables.tables[t].first)); i < behind; ++i)
+                ++times[tape.numbers[i]];
+            times += tape.counts[t];
+        }
+    }
     static void keep_weights(const BatchView& batch, const CoalescedTables& tables, CoalesceTape& tape,
                              std::pmr::memory_resource& memory) {
         float* to = tape.weights.on(memory).resize(batch.weighted() ? tape.numbers.size() : 0).data();
@@ -177,6 +192,7 @@ struct CoalesceBody {
         inside.batch.begin(1, tape.narrow.span(), tape.wide.span(), {});
         inside.output.clear();
         inside.places.clear();
+        inside.times = tables.counted ? tape.times.data() : nullptr;
         std::int64_t first = 0;
         for (std::size_t t = 0; t < tables.tables.size(); ++t) {
             const std::int32_t& count = tape.counts[t];

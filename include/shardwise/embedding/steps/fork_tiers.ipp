@@ -86,7 +86,7 @@ struct ForkTiersBody {
         }
         TiersTape& tape = view.tape<TiersTape>();
         make_room(lanes.batch, tiers, tape, *view.state<WorkMemory>().resource);
-        find_tiers(lanes.batch, tiers, tape, view.state<RowCounts>());
+        find_tiers(lanes.batch, lanes.times, tiers, tape, view.state<RowCounts>());
         deal(lanes.batch, tiers, tape);
         hand_out(view, tiers, tape);
     }
@@ -143,7 +143,8 @@ struct ForkTiersBody {
         tape.results.on(memory).resize(static_cast<std::size_t>(over_features(tiers, batch, results_of)));
         tape.counts.assign(static_cast<std::size_t>(cells), 0);
     }
-    static void find_tiers(const BatchView& batch, const RowTiers& tiers, TiersTape& tape, RowCounts& counts) {
+    static void find_tiers(const BatchView& batch, const std::uint32_t* times, const RowTiers& tiers, TiersTape& tape,
+                           RowCounts& counts) {
         std::uint8_t* to = tape.tier_of.data();
         counts.lookups.resize(static_cast<std::size_t>(tiers.tiers));
         for (int f = 0; f < static_cast<int>(tape.features); ++f)
@@ -156,7 +157,9 @@ struct ForkTiersBody {
                 for (std::int64_t sample = 0; sample < tape.samples; ++sample)
                     for (std::int32_t k = lengths == nullptr ? 1 : lengths[sample]; k > 0; --k, ++id) {
                         const int tier = map.tier(*id);
-                        counts.unseen += map.unseen(*id) ? 1 : 0;
+                        const std::int64_t lookups = times == nullptr ? 1 : *times++;
+                        counts.unseen += map.unseen(*id) ? lookups : 0;
+                        if (lookups != 1) counts.lookups[static_cast<std::size_t>(tier)] += lookups - 1;
                         ++in_tier[tier * next_tier + sample];
                         *to++ = static_cast<std::uint8_t>(tier);
                     }
