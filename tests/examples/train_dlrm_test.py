@@ -269,6 +269,45 @@ def auto():
         check_prediction(chosen)
 
 
+def requests():
+    """Each distinct id once: the same losses, fewer bytes, all of them predicted; or whichever exchanges sooner."""
+    write_row_plan("hot.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [2, 3, 195], [3, 0, 11, 190, 7], [5, 150]) for i in range(26)])
+    raw = report(*SMALL, "--batch", 128, "--order", "tree")
+    assert raw["requests"] == {"lookups": 26 * raw["samples"], "distinct": None, "rows_read": 26 * raw["samples"]}
+    for policies in (["row"], ["row", "--collective", "hierarchical"], ["flex"], ["mixed"], ["tiered", "--plan", "hot.plan"]):
+        r = report(*SMALL, "--batch", 128, "--order", "tree", "--requests", "coalesced", "--sharding", *policies)
+        check_prediction(r)
+        assert (r["losses"], r["auc"]) == (raw["losses"], raw["auc"]), policies  # one id a bag: no sum to round
+        asked = r["requests"]
+        assert asked["lookups"] == raw["requests"]["lookups"] and 0 < asked["distinct"] < 0.8 * asked["lookups"], asked
+        assert asked["rows_read"] == asked["distinct"] == sum(r["looked_up_rows"]["by_rank"])
+        if policies == ["row"]:
+            moved = [x["bytes"]["moved"]["cross_host"]["payload"] for x in (r, raw)]
+            assert moved[0] < 0.8 * moved[1], moved
+    rows = r["rows"]
+    assert sum(rows[tier]["lookups"] for tier in ("dp", "flex", "row")) == asked["lookups"]
+    assert sum(sum(rows[tier]["looked_up_rows"]["by_rank"]) for tier in ("dp", "flex", "row")) == asked["distinct"]
+    check_tiers(r)
+    # sums of several ids are one part, wherever their rows live
+    bags = [report(*SMALL, "--bag", 3, "--requests", "coalesced", "--sharding", *policies)["losses"]
+            for policies in (["row"], ["table"], ["tiered", "--plan", "hot.plan"])]
+    assert bags[0] == bags[1] == bags[2]
+    for arguments, chosen in ((["--batch", 128, "--order", "tree"], "coalesced"), (["--batch", 2, "--bag", 20], "raw")):
+        out = run(*SMALL, *arguments, "--requests", "auto", "--json", "report.json",
+                  says=["requests raw: exchanges of the first batch", "requests coalesced: exchanges of the first batch"])
+        assert f"requests auto: {chosen}" in out, out
+        with open("report.json", encoding="utf-8") as file:
+            assert json.load(file)["config"]["requests"] == chosen
+    out = run(*SMALL, "--requests", "coalesced", "--explain", "--steps", 0, says=["Coalesce", "SumByUnique", "distinct rows: each travelled"])
+    assert "step 1" not in out
+    for arguments, text in [
+            (["--requests", "once"], "--requests 'once': there is no such policy; give one of raw, coalesced"),
+            (["--requests", "auto", "--order", "sample"], "--requests auto may choose coalesced; "),
+            (["--requests", "coalesced", "--sharding", "dp"], "no id travels where all rows are replicated: use Requests<Raw>")]:
+        error = run(*SMALL, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
 def groups():
     """Groups are another data set, and so is another seed of the data."""
     more = ["--rows", 20, "--dim", 8, "--steps", 40, "--ranks", 2]
@@ -781,6 +820,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "groups": groups, "tiers": tiers, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -111,7 +111,7 @@ def shardings():
     for pooling in ("attention", "transformer"):
         expected = None
         for policies in (["row"], ["table"], ["dp"], ["col"], ["row", "--no-prefetch"], ["row", "--collective", "hierarchical"],
-                         ["flex"], ["tiered", "--plan", "items.plan"], ["tiered", "--plan", "items.plan", "--collective", "hierarchical"]):
+                         ["flex"], ["row", "--requests", "coalesced"], ["tiered", "--plan", "items.plan", "--requests", "coalesced"], ["tiered", "--plan", "items.plan"], ["tiered", "--plan", "items.plan", "--collective", "hierarchical"]):
             r = report(*SMALL, "--pooling", pooling, "--sharding", *policies)
             assert len(set(r["losses"])) == 8
             expected = expected or (r["losses"], r["auc"])
