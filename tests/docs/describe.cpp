@@ -16,10 +16,12 @@ namespace {
 
 namespace sw = shardwise;
 
-/// The plan of a layer on two hosts of two ranks, with the bytes of a batch of 64 samples a rank, one id a bag.
-template <class S, class C = sw::Flat>
+/// The plan of a layer on two hosts of two ranks, with the bytes of a batch of 64 samples a rank, one id a bag;
+/// coalesced, every id twice.
+template <class S, class C = sw::Flat, class R = sw::Raw>
 std::string description(bool mermaid) {
-    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
+    using Layer =
+        sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Requests<R>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
     std::string text;
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
@@ -38,7 +40,7 @@ std::string description(bool mermaid) {
             batch.samples = 64;
             batch.features = 3;
             for (int i = 0; i < 3 * 64; ++i)
-                batch.values.push_back((i * 37 + rank * 11) % 200);
+                batch.values.push_back((i * 37 + rank * 11) % (Layer::policies::coalesced ? 32 : 200));
             views.push_back(batch.view());
         }
         text = mermaid ? sw::describe_mermaid(layer.program(), layer.branches())
@@ -58,6 +60,7 @@ int main(int argc, char** argv) {
     if (sharding == "mixed") text = description<sw::Mixed<sw::DP, sw::Table, sw::Row>>(mermaid);
     if (sharding == "two_stage") text = description<sw::Row, sw::TwoStage>(mermaid);
     if (sharding == "hierarchical") text = description<sw::Row, sw::Hierarchical>(mermaid);
+    if (sharding == "coalesced") text = description<sw::Row, sw::Flat, sw::Coalesced>(mermaid);
     std::fputs(text.c_str(), stdout);
     return text.empty() ? 2 : 0;
 }
