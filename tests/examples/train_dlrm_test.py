@@ -288,6 +288,9 @@ def requests():
     assert sum(rows[tier]["lookups"] for tier in ("dp", "flex", "row")) == asked["lookups"]
     assert sum(sum(rows[tier]["looked_up_rows"]["by_rank"]) for tier in ("dp", "flex", "row")) == asked["distinct"]
     check_tiers(r)
+    # checkpoints do not know what is asked for
+    report(*SMALL, "--batch", 128, "--order", "tree", "--steps", 6, "--requests", "coalesced", "--save", "half")
+    assert report(*SMALL, "--batch", 128, "--order", "tree", "--load", "half")["losses"] == raw["losses"][6:]
     # sums of several ids are one part, wherever their rows live
     bags = [report(*SMALL, "--bag", 3, "--requests", "coalesced", "--sharding", *policies)["losses"]
             for policies in (["row"], ["table"], ["tiered", "--plan", "hot.plan"])]

@@ -46,8 +46,11 @@ class DistinctIds {
     template <class Id, class To>
     void number(std::span<const Id> ids, To* distinct, LocalRow* numbers) {
         if (hashed_) {
-            for (const Id id : ids)
-                *numbers++ = find(static_cast<To>(id), distinct);
+            constexpr std::size_t ahead = 24;  // slots that a core can wait for
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+                if (i + ahead < ids.size()) __builtin_prefetch(slots_.data() + slot_of(ids[i + ahead]));
+                *numbers++ = find(static_cast<To>(ids[i]), distinct);
+            }
             return;
         }
         std::uint32_t* const slots = slots_.data();
@@ -67,11 +70,15 @@ class DistinctIds {
     [[nodiscard]] static std::int64_t hashed_slots(std::int64_t ids) {
         return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(2 * ids, 2))));
     }
+    template <class Id>
+    [[nodiscard]] std::uint64_t slot_of(Id id) const {
+        return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15U) >> shift_;
+    }
     template <class To>
     LocalRow find(To id, To* distinct) {
         std::uint32_t* const slots = slots_.data();
         const std::uint64_t last = slots_.size() - 1;
-        std::uint64_t at = (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15U) >> shift_;
+        std::uint64_t at = slot_of(id);
         for (;; at = (at + 1) & last) {
             const std::uint32_t slot = slots[at];
             if (slot == 0) break;
