@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,33 +49,25 @@ void check_name(const std::string& axis, const std::string& name) {
             fmt::format("--{} '{}': there is no such policy; give one of {}", axis, name, fmt::join(names, ", "))};
 }
 
+/// Checks all that `auto` may choose on an axis.
+void check_each(const Policies& p, const char* axis, std::string Policies::*value,
+                std::span<const char* const> values) {
+    for (const char* one : values) {
+        Policies chosen = p;
+        chosen.*value = one;
+        try {
+            check_policies(chosen);
+        } catch (const sw::BadInput& error) {
+            throw sw::BadInput{fmt::format("--{} auto may choose {}; {}", axis, one, error.what())};
+        }
+    }
+}
+
 }  // namespace
 
 void check_policies(const Policies& p) {
-    if (p.sharding == "auto") {
-        for (const char* sharding : automatic) {
-            Policies one = p;
-            one.sharding = sharding;
-            try {
-                check_policies(one);
-            } catch (const sw::BadInput& error) {
-                throw sw::BadInput{fmt::format("--sharding auto may choose {}; {}", sharding, error.what())};
-            }
-        }
-        return;
-    }
-    if (p.requests == "auto") {
-        for (const char* requests : automatic_requests) {
-            Policies one = p;
-            one.requests = requests;
-            try {
-                check_policies(one);
-            } catch (const sw::BadInput& error) {
-                throw sw::BadInput{fmt::format("--requests auto may choose {}; {}", requests, error.what())};
-            }
-        }
-        return;
-    }
+    if (p.sharding == "auto") return check_each(p, "sharding", &Policies::sharding, automatic);
+    if (p.requests == "auto") return check_each(p, "requests", &Policies::requests, automatic_requests);
     check_name("sharding", p.sharding);
     check_name("requests", p.requests);
     check_name("collective", p.collective);

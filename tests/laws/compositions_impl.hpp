@@ -124,12 +124,14 @@ void add_typed_coalesced(std::vector<Composition>& all) {
 }
 template <class S, class... P>
 void add_coalesced(std::vector<Composition>& all) {
-    if constexpr (crosses<S> || !std::is_same_v<S, sw::DP>) {
+    if constexpr (!std::is_same_v<S, sw::DP>) {
         const std::size_t raw = all.size();
         (add_typed_coalesced<S, P>(all), ...);
         for (std::size_t i = 0; i < raw; ++i) {
             const Composition& one = all[i];
             if (one.order == "sample" || one.collective == "two_stage" || one.has_modules()) continue;
+            if (one.optimizer == "rowwise_adagrad" && one.order == "wide_tree" && one.collective == "flat")
+                continue;  // by types
             Composition coalesced = one;
             coalesced.requests = "coalesced";
             coalesced.build = nullptr;

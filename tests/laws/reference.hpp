@@ -342,15 +342,16 @@ class Reference {
     [[nodiscard]] Vector pool(const ReferenceTable& table, const RankBatch& batch, int source, std::size_t at,
                               std::int32_t length) const {
         Vector total(static_cast<std::size_t>(table.config.dim), 0.0F);
-        if (coalesced_) add_in_order(table, batch, at, length, total);
         const auto add = [&](ReferencePolicy policy) {
             const Vector part = pool(table, policy, batch, source, at, length);
             for (std::size_t d = 0; d < total.size(); ++d)
                 total[d] += part[d];
         };
-        if (c_.tiered && !coalesced_) {
+        if (coalesced_) {
+            add_in_order(table, batch, at, length, total);
+        } else if (c_.tiered) {
             std::for_each(tiers_.begin(), tiers_.end(), add);
-        } else if (!coalesced_) {
+        } else {
             add(table.policy);
         }
         if (mean_ && length > 0)

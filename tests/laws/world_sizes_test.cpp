@@ -142,7 +142,7 @@ TEST(WorldSizes, OrderSampleGivesTheSameBitsEverywhere) {
 
 TEST(WorldSizes, SumsInDoubleHideTheTree) {
     // without columns, whose norms of rows are sums of other chunks
-    EXPECT_EQ(compare_worlds("wide_tree", false), (10 + 18) * static_cast<int>(topologies.size()));
+    EXPECT_EQ(compare_worlds("wide_tree", false), (10 + 9) * static_cast<int>(topologies.size()));
 }
 
 TEST(WorldSizes, TheTreeDiffersByRoundingAlone) {

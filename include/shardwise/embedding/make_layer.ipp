@@ -98,7 +98,7 @@ class FillIn {
     FillIn(const LayerTraits& traits, const LayerNames& names)
         : traits_{traits}, pooling_{pooling_of_plans(traits, names.pooling)} {
         const Codec& backward = traits.wires.backward;
-        const std::string partial = traits.order->wide && backward.exact ? "fp64" : backward.name;
+        const std::string partial = traits.wide_partial_sums() ? "fp64" : backward.name;
         all_ = {{"{bags}", names.pooling},
                 {"{optimizer}", traits.rule->name()},
                 {"{order}", traits.order->name},

@@ -60,17 +60,17 @@ struct LayerFacts {
     X((f.any_copies && f.by_sample),                                                                                   \
       "Order<Sample> needs every contribution at one owner, and rows with several copies (DP, Flex) are summed at "    \
       "each copy first: use Order<Tree> or Order<WideTree>, or Row, Col<> or Table")                                   \
-    X(f.coalesced&& f.way == LayerFacts::Way::two_stage && !f.none_crosses,                                            \
+    X((f.coalesced && f.way == LayerFacts::Way::two_stage && !f.none_crosses),                                         \
       "Collective<TwoStage> sums the parts of a bag on each host, and Requests<Coalesced> makes bags where their "     \
       "samples are: use Collective<Flat> or Collective<Hierarchical>, or Requests<Raw>")                               \
     X((f.coalesced && f.module && f.way == LayerFacts::Way::hierarchical && !f.mixed && !f.tiered &&                   \
        !f.none_crosses && f.only_sums),                                                                                \
       "a tower's module takes sums of bags, and Requests<Coalesced> makes bags where their samples are, behind the "   \
       "tower: use Requests<Raw>")                                                                                      \
-    X(f.coalesced&& f.by_sample && !f.any_copies && !f.module && f.way != LayerFacts::Way::two_stage,                  \
+    X((f.coalesced && f.by_sample && !f.any_copies && !f.module && f.way != LayerFacts::Way::two_stage),               \
       "Order<Sample> needs every contribution at one owner, and Requests<Coalesced> sums the gradients of a row on "   \
       "each rank first: use Order<Tree> or Order<WideTree>, or Requests<Raw>")                                         \
-    X(f.coalesced&& f.none_travels&& f.way == LayerFacts::Way::flat && !f.by_sample && f.exact_forward,                \
+    X((f.coalesced && f.none_travels && f.way == LayerFacts::Way::flat && !f.by_sample && f.exact_forward),            \
       "no id travels where all rows are replicated: use Requests<Raw>")                                                \
     X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                            \
       "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")

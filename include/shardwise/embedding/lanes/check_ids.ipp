@@ -27,11 +27,18 @@ SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, 
                                             const std::string& table, std::int64_t rows) {
     const std::int64_t first = batch.first_value(number);
     const std::int64_t ids = batch.values(number);
+    bool good = true;  // without a branch an id
+    batch.with_ids(number, [&](auto values) {
+        for (const auto value : values)
+            good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) < static_cast<std::uint64_t>(rows);
+    });
+    for (std::int64_t i = 0; batch.weighted() && i < ids; ++i)
+        good &= std::isfinite(batch.weight(first + i));
+    if (good) return {};
     const auto bad_id = [&](std::int64_t i) { return batch.id(first + i) < 0 || batch.id(first + i) >= rows; };
     std::int64_t i = 0;
     while (i < ids && !bad_id(i) && std::isfinite(batch.weight(first + i)))
         ++i;
-    if (i == ids) return {};
     const std::string where = detail::where_is(batch, number, feature, i);
     const std::string id = std::to_string(batch.id(first + i));
     if (bad_id(i))

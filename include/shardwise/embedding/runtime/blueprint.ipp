@@ -72,7 +72,7 @@ SHARDWISE_INLINE void LayerBlueprint::check_sizes() const {
 /// Plans are of lists of distinct ids, one a table.
 SHARDWISE_INLINE void LayerBlueprint::coalesce() {
     coalesced_tables_.counted = traits_.tiered;
-    coalesced_tables_.words = traits_.order->wide && traits_.wires.backward.exact ? 2 : 1;
+    coalesced_tables_.words = traits_.wide_partial_sums() ? 2 : 1;
     for (TableConfig& table : inner_tables_) {
         CoalescedTables::Table& one = coalesced_tables_.tables.emplace_back(
             CoalescedTables::Table{.name = table.name,
@@ -116,7 +116,7 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
     }
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
     const Codec& wire = traits_.wires.backward;
-    const std::int64_t partial = traits_.order->wide && wire.exact ? 8 : wire.bytes;
+    const std::int64_t partial = traits_.wide_partial_sums() ? 8 : wire.bytes;
     for (const TableConfig& table : inner_tables_) {
         if (table.rows < 1)
             throw BadInput{concat({"table '", table.name, "' has ", table.rows, " rows: give it at least one"})};

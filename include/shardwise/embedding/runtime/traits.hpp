@@ -46,6 +46,8 @@ struct LayerTraits {
         const bool parts = pooled && sharding.splits == Splits::rows;
         return sharding.in_world && (hierarchical || (two_stage && parts));
     }
+    /// Whether partial sums of gradients travel in double: where sums are, and the wire loses nothing.
+    [[nodiscard]] bool wide_partial_sums() const noexcept { return order->wide && wires.backward.exact; }
     /// How many plans the program has side by side; one is the program's own.
     [[nodiscard]] std::size_t plans() const noexcept {
         return shardings.size() * (pools == Pools::by_table && !coalesced ? 2 : 1);

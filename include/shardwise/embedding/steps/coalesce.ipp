@@ -30,17 +30,13 @@ struct CoalesceTape {
     Buffer<float> weights;             // (id by feature)
     Buffer<float> rows;                // (distinct id by table, dim)
     std::vector<std::int32_t> counts;  // (table): distinct ids
-    std::vector<std::int64_t> first;   // (feature): its first id
+    std::vector<std::int64_t> first;   // (feature + 1): its first id
 };
 struct DistinctSumsTape {
-    Buffer<float> narrow;   // (distinct id by table, dim), or
-    Buffer<double> wide;    // these, and `narrow` of them where they travel as floats
-    Buffer<float> divided;  // the gradient of one bag of a mean
-    struct Cursor {
-        std::int64_t bag = 0;
-        std::int64_t id = 0;
-    };
-    std::vector<Cursor> cursor;  // (feature of a table)
+    Buffer<float> narrow;              // (distinct id by table, dim), or
+    Buffer<double> wide;               // these, and `narrow` of them where they travel as floats
+    Buffer<float> divided;             // the gradient of one bag of a mean
+    std::vector<std::int64_t> cursor;  // (feature of a table): its next id
 };
 
 namespace detail {
@@ -142,13 +138,10 @@ struct CoalesceBody {
     static void find(const BatchView& batch, const CoalescedTables& tables, CoalesceTape& tape,
                      std::pmr::memory_resource& memory) {
         const auto most = static_cast<std::size_t>(most_distinct(tables, batch));
-        std::int64_t ids = 0;
-        tape.first.clear();
-        for (int f = 0; f < static_cast<int>(tables.features.size()); ++f) {
-            tape.first.push_back(ids);
-            ids += batch.values(f);
-        }
-        tape.numbers.on(memory).resize(static_cast<std::size_t>(ids));
+        tape.first.assign(1, 0);
+        for (int f = 0; f < static_cast<int>(tables.features.size()); ++f)
+            tape.first.push_back(tape.first.back() + batch.values(f));
+        tape.numbers.on(memory).resize(static_cast<std::size_t>(tape.first.back()));
         tape.narrow.on(memory).resize(tables.wide ? 0 : most);
         tape.wide.on(memory).resize(tables.wide ? most : 0);
         tape.counts.clear();
@@ -171,11 +164,9 @@ struct CoalesceBody {
         std::uint32_t* times =
             tape.times.on(memory).assign_zero(tables.wide ? tape.wide.size() : tape.narrow.size()).data();
         for (std::size_t t = 0; t < tables.tables.size(); ++t) {
-            const auto end = static_cast<std::size_t>(tables.tables[t].end);
-            const auto behind =
-                end == tape.first.size() ? tape.numbers.size() : static_cast<std::size_t>(tape.first[end]);
-            for (auto i = static_cast<std::size_t>(at(tape.first, tables.tables[t].first)); i < behind; ++i)
-                ++times[tape.numbers[i]];
+            const std::int64_t end = at(tape.first, tables.tables[t].end);
+            for (std::int64_t i = at(tape.first, tables.tables[t].first); i < end; ++i)
+                ++times[at(tape.numbers, i)];
             times += tape.counts[t];
         }
     }
@@ -308,7 +299,7 @@ struct SumByUniqueBody {
         template <class Value>
         void add_to(Value* sums) const {
             const bool weighted = !coalesced.weights.empty();
-            tape.cursor.assign(static_cast<std::size_t>(table.end - table.first), {});
+            tape.cursor.assign(static_cast<std::size_t>(table.end - table.first), 0);
             for (std::int64_t sample = 0; sample < lanes.batch.samples(); ++sample)
                 for (int f = table.first; f < table.end; ++f) {
                     const std::int64_t length = lanes.batch.length(f, sample);
@@ -322,12 +313,15 @@ struct SumByUniqueBody {
       private:
         template <bool Weighted, class Value>
         void add_bag(int f, std::int64_t sample, std::int64_t length, Value* sums) const {
-            std::int64_t& id = at(tape.cursor, f - table.first).id;
+            std::int64_t& id = at(tape.cursor, f - table.first);
             const CoalescedTables::Feature& feature = at(tables.features, f);
             const MatrixView<const float>& gradient = at(lanes.gradient, f);
             const std::int64_t first = at(coalesced.first, f);
             const float* from = feature.pooled ? gradient.row(sample) : nullptr;
-            if (feature.mean && length > 1) from = divide(from, length);
+            if (feature.mean && length > 1) {
+                float* to = tape.divided.data();
+                from = divided_by_lengths(lanes.batch.lengths(f) + sample, {from, 1, table.dim}, to).data();
+            }
             for (const std::int64_t end = id + length; id < end; ++id) {
                 const std::int64_t row = coalesced.numbers[static_cast<std::size_t>(first + id)];
                 const float* __restrict term = feature.pooled ? from : gradient.row(id);
@@ -338,12 +332,6 @@ struct SumByUniqueBody {
                     to[d] = Weighted ? std::fma(weight, static_cast<Value>(term[d]), to[d])
                                      : to[d] + static_cast<Value>(term[d]);
             }
-        }
-        [[nodiscard]] const float* divide(const float* from, std::int64_t length) const {
-            float* __restrict to = tape.divided.data();
-            for (int d = 0; d < table.dim; ++d)
-                to[d] = from[d] / static_cast<float>(length);
-            return to;
         }
     };
 };

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -175,14 +174,12 @@ struct SplitBody {
             bags_ = 0;
             tape_.blocks.resize(static_cast<std::size_t>(placement_.blocks));
             std::string wrong;
-            for (int f = 0; f < features && wrong.empty(); ++f)
-                batch_.with_ids(f, [&](auto values) {
-                    if (good(f, values))
-                        split_feature(f, values);
-                    else
-                        wrong = first_wrong_id(batch_, f, at(placement_.features, f).name, placement_.table_of(f).name,
-                                               placement_.table_of(f).rows);
-                });
+            for (int f = 0; f < features; ++f) {
+                wrong = first_wrong_id(batch_, f, at(placement_.features, f).name, placement_.table_of(f).name,
+                                       placement_.table_of(f).rows);
+                if (!wrong.empty()) break;
+                batch_.with_ids(f, [&](auto values) { split_feature(f, values); });
+            }
             return wrong;
         }
 
@@ -207,19 +204,6 @@ struct SplitBody {
             }
             batch_.drop_weights();
             return {};
-        }
-        template <class Id>
-        [[nodiscard]] bool good(int f, std::span<const Id> values) const {
-            const auto limit = static_cast<std::uint64_t>(placement_.table_of(f).rows);
-            bool good = true;
-            for (const Id value : values)
-                good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) < limit;
-            if (batch_.weighted()) {
-                const std::int64_t first = batch_.first_value(f);
-                for (std::int64_t i = 0; i < std::ssize(values); ++i)
-                    good &= std::isfinite(batch_.weight(first + i));
-            }
-            return good;
         }
         template <class Id>
         void split_feature(int f, std::span<const Id> values) {
