@@ -38,6 +38,7 @@ struct Spoilt {
 const std::vector<Spoilt>& all_spoilt() {
     static const std::vector<Spoilt> all{
         {"an id past the end", [](RankBatch& b) { b.ids[1] = 4000; }, "id 4000 is not a row of table 't0'"},
+        {"the first id past the end", [](RankBatch& b) { b.ids[1] = 30; }, "id 30 is not a row of table 't0'"},
         {"a negative id", [](RankBatch& b) { b.ids[0] = -7; },
          "id -7 is not a row of table 't0'; its rows are 0 to 29"},
         {"a negative length", [](RankBatch& b) { b.lengths[2] = -1; }, "a length of -1"},
