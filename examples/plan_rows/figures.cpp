@@ -14,105 +14,19 @@
 
 #include "shardwise/planning/replication_curve.hpp"
 #include "shardwise/planning/scaling.hpp"
+#include "svg_plot.hpp"
 
 namespace plan_rows {
 
 namespace {
 
-constexpr double width = 400;  // of a panel's frame
-constexpr double height = 320;
-constexpr double top = 56;
+using svg_plot::Axis;
+using svg_plot::Panel;
+constexpr double width = Panel::width;
+constexpr double height = Panel::height;
+constexpr double top = Panel::top;
 constexpr const char* of_memory = "#b3541e";
 constexpr const char* of_communication = "#1f5fa8";
-
-/// An axis: numbers to pixels, straight or by their logarithms.
-struct Axis {
-    double low = 0;
-    double high = 1;
-    bool logarithmic = false;
-
-    [[nodiscard]] double share(double value) const {
-        return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
-    }
-    /// Round numbers inside.
-    [[nodiscard]] std::vector<double> ticks() const {
-        std::vector<double> all;
-        if (logarithmic) {
-            for (double tick = std::pow(10, std::ceil(std::log10(low) - 1e-9)); tick <= high * (1 + 1e-9); tick *= 10)
-                all.push_back(tick);
-            return all;
-        }
-        const double rough = (high - low) / 8;
-        const double power = std::pow(10, std::floor(std::log10(rough)));
-        const double step = power * (rough < 2 * power ? 2 : rough < 5 * power ? 5 : 10);
-        for (double n = std::ceil(low / step); n * step <= high; ++n)
-            all.push_back(n * step);
-        return all;
-    }
-};
-
-/// A frame with axes, and what is drawn in it.
-class Panel {
-  public:
-    Panel(double left, Axis x, Axis y, const std::string& title, const std::string& x_name, const std::string& y_name)
-        : left_{left}, x_{x}, y_{y} {
-        text(left_ + width / 2, top - 18, title, "middle", 14);
-        text(left_ + width / 2, top + height + 40, x_name, "middle");
-        svg_ +=
-            fmt::format("<text transform=\"translate({:.1f},{:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                        left_ - 50, top + height / 2, y_name);
-        for (const double tick : x_.ticks()) {
-            straight(at_x(tick), top, at_x(tick), top + height, "#e4e4e4");
-            text(at_x(tick), top + height + 16, fmt::format("{:.4g}", tick), "middle");
-        }
-        for (const double tick : y_.ticks()) {
-            straight(left_, at_y(tick), left_ + width, at_y(tick), "#e4e4e4");
-            text(left_ - 6, at_y(tick) + 4, fmt::format("{:.4g}", tick), "end");
-        }
-        svg_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
-                            left_, top, width, height);
-    }
-
-    [[nodiscard]] double at_x(double value) const { return left_ + width * x_.share(value); }
-    [[nodiscard]] double at_y(double value) const { return top + height * (1 - y_.share(value)); }
-    [[nodiscard]] bool holds(double x, double y) const {
-        return x_.share(x) >= -1e-9 && x_.share(x) <= 1 + 1e-9 && y_.share(y) >= -1e-9 && y_.share(y) <= 1 + 1e-9;
-    }
-
-    void line(const std::vector<std::pair<double, double>>& points, const char* colour) {
-        svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"", colour);
-        for (const auto& [x, y] : points)
-            if (holds(x, y)) svg_ += fmt::format("{:.1f},{:.1f} ", at_x(x), at_y(y));
-        svg_ += "\"/>\n";
-    }
-    void dot(double x, double y, double radius, const char* colour, const std::string& name = "") {
-        svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"/>\n", at_x(x), at_y(y), radius,
-                            colour);
-        if (!name.empty()) text(at_x(x) + 9, at_y(y) - 8, name, "start", 13);
-    }
-    /// A dashed line across the frame at y, or from top to bottom at x.
-    void level(double y) { straight(left_, at_y(y), left_ + width, at_y(y), "#444", true); }
-    void mark(double x, const char* colour) { straight(at_x(x), top, at_x(x), top + height, colour, true); }
-    void text(double x, double y, const std::string& words, const char* anchor, int size = 11,
-              const char* colour = "black") {
-        svg_ +=
-            fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\" fill=\"{}\">{}</text>\n",
-                        x, y, anchor, size, colour, words);
-    }
-    [[nodiscard]] const std::string& svg() const noexcept { return svg_; }
-    [[nodiscard]] double left() const noexcept { return left_; }
-
-  private:
-    void straight(double x1, double y1, double x2, double y2, const char* colour, bool dashed = false) {
-        svg_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"{}/>\n", x1, y1,
-                            x2, y2, colour, dashed ? " stroke-dasharray=\"4 3\"" : "");
-    }
-
-    double left_;
-    Axis x_;
-    Axis y_;
-    std::string svg_;
-};
 
 std::string ratios(const Result& r, const Options& o) {
     constexpr double least = 1e-6;
@@ -174,10 +88,8 @@ std::string replication(const Result& r, const Options& o) {
         x = {.low = std::min(x.low, line.back().first), .high = std::max(x.high, line.back().first)};
         y = {.low = std::min(y.low, line.back().second), .high = std::max(y.high, line.back().second)};
     }
-    for (Axis* axis : {&x, &y}) {
-        const double margin = axis->high > axis->low ? 0.08 * (axis->high - axis->low) : 1;
-        *axis = {.low = axis->low - margin, .high = axis->high + margin};
-    }
+    for (Axis* axis : {&x, &y})
+        *axis = svg_plot::with_margin(axis->low, axis->high);
     Panel panel{600,
                 x,
                 y,
@@ -221,13 +133,7 @@ std::string replication(const Result& r, const Options& o) {
 }  // namespace
 
 std::string figures(const Result& result, const Options& o) {
-    const double all = 600 + width + 30;
-    const double high = top + height + 125;
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-               "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-               all, high) +
-           ratios(result, o) + replication(result, o) + "</svg>\n";
+    return svg_plot::picture(600 + width + 30, top + height + 125, ratios(result, o) + replication(result, o));
 }
 
 }  // namespace plan_rows

@@ -5,14 +5,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "shardwise/checkpoint/profile_file.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -75,41 +73,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         "Exit status: 0 done; 2 bad usage or bad input.",
         "plan_rows"};
     app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app.add_option("--distribution", o.distributions,
-                   "Files of how often rows are looked up, each a table: lines `rows p`, in any order, say that so "
-                   "many rows have p look-ups a sample each")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->type_name("FILE")
-        ->default_str("");
-    app.add_option(
-           "--law", o.laws,
-           "The same as a law of p by a row's rank i = 1 to E, a table; may be given again. "
-           "slopes:E:n1:n2:n3:p1:s0:s1:s2:s3 is a power law in pieces: min(1, p1 (i/n1)^-s0) up to n1, then exponent "
-           "s1 up to n2, s2 up to n3, s3 up to E. zipf_mandelbrot:E:s:q:c is min(1, c/(i+q)^s). zipf:E:s:L (i^-s), "
-           "exponential:E:scale:L (e^(-i/scale)) and half_normal:E:scale:L (e^(-(i/scale)^2)) are scaled to L "
-           "look-ups a sample")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false)
-        ->type_name("LAW")
-        ->default_str("");
-    app.add_option("--profile", o.profile,
-                   "Access profile of all tables, as profile_rows --out writes it, instead of --distribution and --law")
-        ->type_name("FILE");
-    app.add_option("--names", o.names,
-                   "Names of the tables of --distribution and --law, one each, as the model has them that is given "
-                   "the plan. Unless given, the file or the law")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("NAME,...")
-        ->default_str("");
-    app.add_option("--dim", o.dims,
-                   "Elements of a row, of 4 bytes: one number, or one a table with commas between them")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("N,...")
-        ->default_str("256");
+    row_tables::add_options(app, o.tables, {256});
     app.add_option("--hosts", hosts, "Hosts");
     app.add_option("--ranks", ranks, "Ranks, of all hosts together");
     app.add_option("--batch", o.scaling.batch, "Samples a rank");
@@ -174,32 +138,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         throw sw::BadInput{std::string{error.what()} + " (plan_rows --help shows all options)"};
     }
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
-    const std::size_t others = o.distributions.size() + o.laws.size();
-    if (o.profile.empty() && others == 0)
-        throw sw::BadInput{
-            "no table to plan for: give --distribution FILE or --law LAW, one a table, or --profile FILE"};
-    if (!o.profile.empty() && others != 0)
-        throw sw::BadInput{"--profile has all tables: give no --distribution and no --law beside it"};
-    if (!o.profile.empty() && !o.names.empty())
-        throw sw::BadInput{"--names has no effect with --profile: the profile names its tables"};
-    if (!o.names.empty() && o.names.size() != others)
-        throw sw::BadInput{fmt::format("--names {}: {} names for {} tables; give one a table, files before laws",
-                                       fmt::join(o.names, ","), o.names.size(), others)};
-    std::set<std::string> known;
-    for (const std::string& name : o.names)
-        if (name.empty() || !known.insert(name).second)
-            throw sw::BadInput{
-                fmt::format("--names {}: '{}' is empty or stands twice; give each table a name of its own",
-                            fmt::join(o.names, ","), name)};
-    if (!o.profile.empty()) o.access = sw::read_profile(o.profile);
-    const std::size_t tables = o.profile.empty() ? others : o.access.tables.size();
-    if (tables == 0) throw sw::BadInput{fmt::format("{}: a profile of no table", o.profile)};
-    if (o.dims.size() != 1 && o.dims.size() != tables)
-        throw sw::BadInput{fmt::format("--dim {}: {} numbers for {} tables; give one, or one a table",
-                                       fmt::join(o.dims, ","), o.dims.size(), tables)};
-    for (const int dim : o.dims)
-        if (dim < 1) throw sw::BadInput{fmt::format("--dim {}: give at least 1", dim)};
-    o.dims.resize(tables, o.dims.front());
+    row_tables::finish(o.tables);
     o.scaling.topology = sw::Topology::of(ranks, hosts);
     if (o.scaling.batch < 1) throw sw::BadInput{fmt::format("--batch {}: give at least 1", o.scaling.batch)};
     if (!(o.scaling.multiplier >= 1) || !std::isfinite(o.scaling.multiplier))

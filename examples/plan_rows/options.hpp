@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "shardwise/planning/access_profile.hpp"
+#include "row_tables.hpp"
 #include "shardwise/planning/flexshard.hpp"
 #include "shardwise/planning/scaling.hpp"
 #include "shardwise/sharding/row_reduction.hpp"
@@ -20,12 +19,7 @@ namespace plan_rows {
 namespace sw = shardwise;
 
 struct Options {
-    std::vector<std::string> distributions;  ///< files, each a table
-    std::vector<std::string> laws;           ///< each a table, behind those of files
-    std::vector<std::string> names;          ///< (table) of these; the file or the law unless given
-    std::string profile;                     ///< file of `access`, instead of these; empty: none
-    sw::AccessProfile access;
-    std::vector<int> dims{256};  ///< (table), or one for all
+    row_tables::Options tables;
     sw::Scaling scaling{.topology = {.hosts = 4, .ranks_per_host = 8}, .batch = 4096};
     std::int64_t chunk = 0;
     bool library = false;  ///< memory is this library's, not the paper's

@@ -3,17 +3,14 @@
 #include "result.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/library_memory.hpp"
@@ -93,11 +90,11 @@ ordered_json config_json(const Options& o) {
     };
     const auto& b = o.scaling.bandwidths;
     constexpr std::array goals{"neutral", "memory", "communication"};
-    return {{"distributions", o.distributions},
-            {"laws", o.laws},
-            {"profile", o.profile},
-            {"names", o.names},
-            {"dims", o.dims},
+    return {{"distributions", o.tables.distributions},
+            {"laws", o.tables.laws},
+            {"profile", o.tables.profile},
+            {"names", o.tables.names},
+            {"dims", o.tables.dims},
             {"hosts", o.scaling.topology.hosts},
             {"ranks", o.scaling.topology.ranks()},
             {"batch", o.scaling.batch},
@@ -137,26 +134,6 @@ void print_tiers(const std::string& name, const sw::TableTiers& tiers, const sw:
     }
 }
 
-/// Reads a distribution. What takes longer than two seconds says on standard error how far it is.
-sw::RowDistribution read(const std::string& file) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    double shown = 0;
-    const auto progress = [&](std::int64_t lines, double share) {
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        if (seconds - shown < (shown == 0 || !terminal ? 2.0 : 0.2)) return;
-        shown = seconds;
-        fmt::print(stderr, "{}{}: {:.1f} million lines, {:.2g} million a second{}{}", terminal ? "\r" : "", file,
-                   1e-6 * static_cast<double>(lines), 1e-6 * static_cast<double>(lines) / seconds,
-                   share > 0 ? fmt::format(", {:.0f} s left ", seconds * (1 - share) / share) : "",
-                   terminal ? "" : "\n");
-    };
-    sw::RowDistribution distribution = sw::read_row_distribution(file, progress);
-    if (shown > 0 && terminal) fmt::print(stderr, "\n");
-    return distribution;
-}
-
 }  // namespace
 
 std::string bytes_text(double bytes) {
@@ -166,28 +143,24 @@ std::string bytes_text(double bytes) {
 }
 
 double dp_over_row_memory(const Result& r, const Options& o, double alpha) {
-    const double dim = o.dims.front();
+    const double dim = o.tables.dims.front();
     return r.memory.bytes(sw::Strategy::dp, dim, alpha) / r.memory.bytes(sw::Strategy::row, dim, alpha);
 }
 
 sw::RowPlan row_plan(const Result& r, const Options& o) {
-    if (o.profile.empty()) return sw::plan_in_order(r.rows, r.plan, o.plan, o.scaling);
-    sw::RowPlan rows = sw::plan_by_frequency(o.access, r.plan, o.plan);
-    sw::expect_touches(rows, sw::use_of(o.access), o.scaling.batch, o.scaling.topology);
+    if (o.tables.profile.empty()) return sw::plan_in_order(r.rows, r.plan, o.plan, o.scaling);
+    sw::RowPlan rows = sw::plan_by_frequency(o.tables.access, r.plan, o.plan);
+    sw::expect_touches(rows, sw::use_of(o.tables.access), o.scaling.batch, o.scaling.topology);
     return rows;
 }
 
 Result plan(const Options& o) {
+    const std::vector<int>& dims = o.tables.dims;
     std::vector<sw::RowTable> tables;
-    const auto name = [&](const std::string& unless_given) {
-        return o.names.empty() ? unless_given : o.names[tables.size()];
-    };
-    for (const std::string& file : o.distributions)
-        tables.push_back({name(file), read(file), o.dims[tables.size()]});
-    for (const std::string& law : o.laws)
-        tables.push_back({name(law), sw::row_law(law), o.dims[tables.size()]});
-    for (const sw::TableAccess& table : o.access.tables)
-        tables.push_back(sw::row_table(table, o.access.samples, o.dims[tables.size()]));
+    for (row_tables::Table& table : row_tables::read(o.tables))
+        tables.push_back({std::move(table.name), std::move(table.distribution), dims[tables.size()]});
+    for (const sw::TableAccess& table : o.tables.access.tables)
+        tables.push_back(sw::row_table(table, o.tables.access.samples, dims[tables.size()]));
     Result r{.rows = sw::MergedRows{std::move(tables), o.chunk},
              .memory = o.library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling),
              .plan = {},
@@ -201,7 +174,7 @@ Result plan(const Options& o) {
         const sw::RowMemory other = library ? sw::library_row_memory(o.scaling) : sw::paper_row_memory(o.scaling);
         r.models[library ? 1 : 0] = {.name = other.name,
                                      .net_bytes = sw::net_bytes(r.rows, r.plan, other),
-                                     .neutral = sw::neutral_points(o.scaling, other, o.dims.front())};
+                                     .neutral = sw::neutral_points(o.scaling, other, o.tables.dims.front())};
     }
     r.neutral = r.models[o.library ? 1 : 0].neutral;
     r.points = sw::curve_points(r.rows, o.scaling, r.memory);
@@ -232,7 +205,7 @@ void print(const Result& r, const Options& o) {
         fmt::print("  {:<22} {:>20} {:>22} {:>20}\n", name, p_text(r.models[0].neutral.*memory),
                    p_text(r.models[1].neutral.*memory), p_text(r.neutral.*communication));
     };
-    fmt::print("{:<24} {:>20} {:>22} {:>20}\n", fmt::format("a row of {} pays where", o.dims.front()),
+    fmt::print("{:<24} {:>20} {:>22} {:>20}\n", fmt::format("a row of {} pays where", o.tables.dims.front()),
                "in memory: paper", "in memory: library", "in communication");
     print_neutral("dp instead of row", &sw::NeutralPoints::memory_dp_row, &sw::NeutralPoints::communication_dp_row);
     print_neutral("dp instead of flex", &sw::NeutralPoints::memory_dp_flex, &sw::NeutralPoints::communication_dp_flex);

@@ -5,7 +5,7 @@ import json
 import os
 import time
 
-from programs import main, read_safetensors, run, write_safetensors
+from programs import main, read_safetensors, run, write_profile, write_runs
 
 # Laws that have the published rows of RM-1 and RM-3 (FlexShard, Table 5), by the cut between DP and Flex.
 RM1_FLEX = "slopes:30000000:100064:346144:1284608:0.00128173828125:0.643688:1.087021:1.081441:1.025404"
@@ -45,11 +45,6 @@ def hundredth(law):
     for first in range(1, int(rows), 100):
         exact = first <= n[2]
         yield (sum(map(p, range(first, first + 100))) if exact else tail(first + 99.5) - tail(first - 0.5)) / 100
-
-
-def write_runs(path, runs):
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{rows} {p!r}\n" for rows, p in runs)
 
 
 def write_hundredth(path, law):
@@ -271,16 +266,6 @@ def profile():
         assert len(error.strip().splitlines()) == 1, error
 
 
-def write_profile(path, samples, tables):
-    """tables: name to (rows, look-ups, error, {row: look-ups})."""
-    tensors = {"samples": samples}
-    for name, (rows, lookups, error, seen) in tables.items():
-        tensors |= {f"tables/{name}/total": [rows, lookups, error], f"tables/{name}/row": sorted(seen),
-                    f"tables/{name}/lookups": [seen[row] for row in sorted(seen)],
-                    f"tables/{name}/samples": [min(samples, seen[row]) for row in sorted(seen)]}
-    write_safetensors(path, {"format": "shardwise access profile 1", "tables": json.dumps(list(tables))}, tensors)
-
-
 def listed():
     """Only rows that a profile lists are replicated, whatever was looked up beside them, and the report says what the file has."""
     write_profile("profile", 1000, {"never": (50, 0, 0, {}), "bounded": (40, 6000, 70, {9: 2000, 3: 1000, 30: 600}),
@@ -374,7 +359,7 @@ def bad_usage():
         (["--distribution", "rows"], "rows, line 1: '2.5' rows: give a whole number of at least 1"),
         (["--distribution", "none"], "none: has no line of rows and p"),
         (["--distribution", "zero"], "no row of any table is looked up"),
-        (["--law", "zipf:10"], "law 'zipf:10': it takes 3 numbers, not 1"),
+        (["--law", "half_normal:10"], "law 'half_normal:10': it takes 2 to 3 numbers, not 1"),
         (["--law", "normal:10"], "law 'normal:10': there is none of this name"),
         ([*good, "--dim", "8,16"], "--dim 8,16: 2 numbers for 1 tables"),
         ([*good, "--dim", "0"], "--dim 0: give at least 1"),

@@ -41,6 +41,21 @@ def write_safetensors(path, metadata, tensors):
         file.write(struct.pack("<Q", len(text)) + text + data)
 
 
+def write_profile(path, samples, tables):
+    """tables: name to (rows, look-ups, error, {row: look-ups})."""
+    tensors = {"samples": samples}
+    for name, (rows, lookups, error, seen) in tables.items():
+        tensors |= {f"tables/{name}/total": [rows, lookups, error], f"tables/{name}/row": sorted(seen),
+                    f"tables/{name}/lookups": [seen[row] for row in sorted(seen)],
+                    f"tables/{name}/samples": [min(samples, seen[row]) for row in sorted(seen)]}
+    write_safetensors(path, {"format": "shardwise access profile 1", "tables": json.dumps(list(tables))}, tensors)
+
+
+def write_runs(path, runs):
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{rows} {p!r}\n" for rows, p in runs)
+
+
 def read_safetensors(path):
     """The metadata, and the whole numbers of each tensor."""
     with open(path, "rb") as file:

@@ -51,7 +51,7 @@ def bad_usage():
             (["--length", 1], "--length 1: give at least 2"),
             (["--rows", 0], "--rows 0: give at least 1"),
             (["--zipf", 0], "a Zipf exponent of 0"),
-            (["--law", "zipf:10"], "law 'zipf:10': it takes 3 numbers, not 1"),
+            (["--law", "half_normal:10"], "law 'half_normal:10': it takes 2 to 3 numbers, not 1"),
             (["--law", "zipf:10:1:1", "--rows", 10], "--rows has no effect with --law zipf:10:1:1"),
             (["--law", "zipf:10:1:1", "--zipf", 1], "--zipf has no effect with --law zipf:10:1:1"),
             (["--data", "bad.txt", "--law", "zipf:10:1:1"], "--law has no effect with --data"),

@@ -75,9 +75,10 @@ TEST(row_law, one_run_a_row_where_rows_differ_and_few_where_they_do_not) {
 
 TEST(row_law, refuses_what_it_does_not_know) {
     const auto error = [](const std::string& text) { return bad_input([&] { return sw::row_law(text); }); };
-    EXPECT_EQ(error("zipf:10:1"), "law 'zipf:10:1': it takes 3 numbers, not 2; its form is zipf:E:s:L");
+    EXPECT_EQ(error("exponential:10"),
+              "law 'exponential:10': it takes 2 to 3 numbers, not 1; its form is exponential:E:scale[:L]");
     EXPECT_NE(error("zipf:10:1:").find("'' is no number"), std::string::npos);
-    EXPECT_NE(error("zipf:10:1:2:3").find("takes 3 numbers, not 4"), std::string::npos);
+    EXPECT_NE(error("zipf:10:1:2:3").find("takes 1 to 3 numbers, not 4"), std::string::npos);
     EXPECT_NE(error("zipf").find("numbers, not 0"), std::string::npos);
     EXPECT_NE(error("zipf:10:x:1").find("'x' is no number"), std::string::npos);
     EXPECT_NE(error("zipf:1.5:1:1").find("E is 1.5: give a whole number"), std::string::npos);

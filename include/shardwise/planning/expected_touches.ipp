@@ -40,7 +40,7 @@ SHARDWISE_INLINE std::vector<RowTouches> expected_touches(const TableRowPlan& pl
             ++rows[static_cast<std::size_t>(map.tier(row))];
         }
         for (std::size_t by = 0; by < samples.size(); ++by) {
-            const double chance = -std::expm1(static_cast<double>(samples[by]) * std::log1p(-run.q));
+            const double chance = chance_of(run.q, static_cast<double>(samples[by]));
             for (std::size_t tier = 0; tier < rows.size(); ++tier)
                 touched[tier][by] += rows[tier] == 0 ? 0.0 : static_cast<double>(rows[tier]) * chance;
         }

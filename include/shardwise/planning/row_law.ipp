@@ -132,8 +132,9 @@ SHARDWISE_INLINE std::vector<RowRun> half_normal(const LawText& law) {
 /// A family of laws.
 struct LawFamily {
     const char* name;
-    const char* numbers;  // their names, parted by colons
+    const char* numbers;  // their names, parted by colons; those that may be left out in brackets
     std::size_t count;
+    std::size_t optional;  // of these, the last ones; each is 1 where it is left out
     std::vector<RowRun> (*runs)(const LawText&);
 };
 
@@ -141,11 +142,11 @@ struct LawFamily {
 
 SHARDWISE_INLINE RowDistribution row_law(std::string_view text) {
     constexpr std::array<detail::LawFamily, 5> families{{
-        {"slopes", "E:n1:n2:n3:p1:s0:s1:s2:s3", 9, detail::slopes},
-        {"zipf_mandelbrot", "E:s:q:c", 4, detail::zipf_mandelbrot},
-        {"zipf", "E:s:L", 3, detail::zipf},
-        {"exponential", "E:scale:L", 3, detail::exponential},
-        {"half_normal", "E:scale:L", 3, detail::half_normal},
+        {"slopes", "E:n1:n2:n3:p1:s0:s1:s2:s3", 9, 0, detail::slopes},
+        {"zipf_mandelbrot", "E:s:q:c", 4, 0, detail::zipf_mandelbrot},
+        {"zipf", "E[:s[:L]]", 3, 2, detail::zipf},
+        {"exponential", "E:scale[:L]", 3, 1, detail::exponential},
+        {"half_normal", "E:scale[:L]", 3, 1, detail::half_normal},
     }};
     const std::string_view name = text.substr(0, text.find(':'));
     std::string forms;
@@ -161,8 +162,11 @@ SHARDWISE_INLINE RowDistribution row_law(std::string_view text) {
                 throw law.wrong(concat({"'", word, "' is no number"}));
             at = end;
         }
-        if (law.numbers.size() != family.count)
-            throw law.wrong(concat({"it takes ", family.count, " numbers, not ", law.numbers.size()}));
+        const std::size_t least = family.count - family.optional;
+        if (law.numbers.size() > family.count || law.numbers.size() < least)
+            throw law.wrong(concat({"it takes ", least, least == family.count ? "" : concat({" to ", family.count}),
+                                    " numbers, not ", law.numbers.size()}));
+        law.numbers.resize(family.count, 1.0);
         return RowDistribution{family.runs(law)};
     }
     throw BadInput{concat({"law '", text, "': there is none of this name; give one of ", forms})};

@@ -84,10 +84,12 @@ SHARDWISE_INLINE TableUse use_of(const std::string& table, const RowDistribution
     TableUse use{.table = table, .runs = {}, .rows = {}};
     for (const RowRun& run : distribution.runs()) {
         if (run.p == 0.0) break;
-        double missing = 1.0;
-        for (const BagLengths& lengths : features)
-            missing *= lengths.without(run.p / distribution.lookups());
-        use.runs.push_back({.p = run.p, .q = std::min(1.0 - missing, run.p), .rows = run.rows});
+        double held = 0.0;  // 1 less the product of shares without it would lose what a rare row has
+        for (const BagLengths& lengths : features) {
+            const double with = lengths.with(run.p / distribution.lookups());
+            held += with - held * with;
+        }
+        use.runs.push_back({.p = run.p, .q = std::min(held, run.p), .rows = run.rows});
     }
     return use;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +15,12 @@
 /// What batches are expected to look up: what the expectation reader has in place of batches.
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+/// The chance that a row which a share q of the samples hold is in at least one of so many, drawn independently:
+/// 1 - (1 - q)^samples (SCARS, (1)).
+[[nodiscard]] inline double chance_of(double q, double samples) noexcept {
+    return samples == 0.0 ? 0.0 : -std::expm1(samples * std::log1p(-q));
+}
 
 /// Rows of a table that are looked up equally often.
 struct RowUse {
@@ -83,8 +90,9 @@ struct BagLengths {
     [[nodiscard]] double mean() const noexcept;
     /// Whether every bag has so many.
     [[nodiscard]] bool all_are(std::int64_t length) const noexcept;
-    /// The share of bags without an id somewhere, and of those with exactly one there, where each id is there with
-    /// probability `share`, independently of the others.
+    /// The share of bags with an id somewhere, of those without one there, and of those with exactly one there, where
+    /// each id is there with probability `share`, independently of the others.
+    [[nodiscard]] double with(double share) const noexcept;
     [[nodiscard]] double without(double share) const noexcept;
     [[nodiscard]] double with_one(double share) const noexcept;
 };

@@ -38,6 +38,13 @@ SHARDWISE_INLINE bool BagLengths::all_are(std::int64_t length) const noexcept {
                        [&](const Share& of) { return of.length == length || of.share == 0.0; });
 }
 
+SHARDWISE_INLINE double BagLengths::with(double share) const noexcept {
+    double bags = 0.0;
+    for (const Share& of : shares)
+        bags += of.share * chance_of(share, static_cast<double>(of.length));
+    return bags;
+}
+
 SHARDWISE_INLINE double BagLengths::without(double share) const noexcept {
     double bags = 0.0;
     for (const Share& of : shares)
@@ -67,8 +74,7 @@ SHARDWISE_INLINE std::int64_t TableUse::rows_in_use() const noexcept {
 SHARDWISE_INLINE double TableUse::distinct_rows(std::int64_t samples) const noexcept {
     double sum = 0.0;
     for (const RowUse& run : runs)
-        if (run.p > 0.0 && samples > 0)
-            sum -= static_cast<double>(run.rows) * std::expm1(static_cast<double>(samples) * std::log1p(-run.q));
+        sum += static_cast<double>(run.rows) * chance_of(run.q, static_cast<double>(samples));
     return sum;
 }
 SHARDWISE_INLINE bool TableUse::last_are_others() const noexcept {
