@@ -44,8 +44,8 @@ class QueuedLayer {
     [[nodiscard]] sw::LayerBase* operator->() const { return layer_.get(); }
     [[nodiscard]] sw::LayerBase& operator*() const { return *layer_; }
 
-    void start(const Batch& batch) {
-        flights_.push_back(batch.wide ? layer_->start(batch.wide_view) : layer_->start(batch.narrow_view));
+    void start(const Batch& batch, sw::BatchKind kind = sw::BatchKind::any) {
+        flights_.push_back(batch.wide ? layer_->start(batch.wide_view, kind) : layer_->start(batch.narrow_view, kind));
     }
     /// Progress on every flight.
     void poll() {
@@ -81,17 +81,18 @@ class QueuedLayer {
                 .sequences = {}};
         layer_->backward(std::move(flight), vectors);
     }
-    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally) {
+    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally,
+                          sw::BatchKind kind = sw::BatchKind::any) {
         if (batches.at(0).wide) {
             std::vector<sw::JaggedView<std::int64_t>> views;
             for (const Batch& batch : batches)
                 views.push_back(batch.wide_view);
-            return layer_->predict_cost(views, &tally);
+            return layer_->predict_cost(views, &tally, kind);
         }
         std::vector<sw::JaggedView<std::int32_t>> views;
         for (const Batch& batch : batches)
             views.push_back(batch.narrow_view);
-        return layer_->predict_cost(views, &tally);
+        return layer_->predict_cost(views, &tally, kind);
     }
 
   private:

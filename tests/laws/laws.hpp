@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -44,6 +46,22 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
         expect_same(actual[i], expected[i], [&] { return where + ", element " + std::to_string(i); });
 }
 
+/// (step): which of the flights of its kind it takes, the first that is free, when `ahead` batches are under way.
+inline std::vector<std::size_t> flights_of(const std::vector<bool>& hot, int ahead) {
+    std::vector<std::size_t> flights;
+    for (std::size_t step = 0; step < hot.size(); ++step) {
+        const std::size_t first = step - std::min(step, static_cast<std::size_t>(ahead));  // of those under way
+        std::size_t free = 0;
+        for (std::size_t other = first; other < step; ++other)
+            if (hot[other] == hot[step] && flights[other] == free) {
+                ++free;
+                other = first - 1;
+            }
+        flights.push_back(free);
+    }
+    return flights;
+}
+
 /// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
 /// reference, and every byte and message sent with the prediction. \throws Broken
 /// \param reference  made for this composition and case, for this rank among others
@@ -67,12 +85,16 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     const int tower = layer->topology().tower_of(static_cast<int>(me));
 
     sw::TrafficMatrix predicted{c.topology};
-    std::vector<sw::MemoryTally> tallies(static_cast<std::size_t>(c.ahead) + 1);  // flights are used in turn
+    const std::vector<std::size_t> flights = flights_of(scenario.hot, c.ahead);
+    std::array<std::vector<sw::MemoryTally>, 2> tallies;  // of flights of each kind
+    for (auto& kind : tallies)
+        kind.resize(static_cast<std::size_t>(c.ahead) + 1);
+    const auto kind_of = [&](std::size_t step) { return scenario.hot[step] ? sw::BatchKind::hot : sw::BatchKind::any; };
     int started = 0;
     const auto start_until = [&](int end) {
         for (; started < std::min(end, c.steps); ++started) {
             const RankBatch& mine = scenario.steps[static_cast<std::size_t>(started)][me];
-            layer.start(mine.view(c, scenario.features()));
+            layer.start(mine.view(c, scenario.features()), kind_of(static_cast<std::size_t>(started)));
         }
     };
     for (int step = 0; step < c.steps; ++step) {
@@ -81,8 +103,12 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
         std::vector<Batch> views;
         for (const RankBatch& batch : ranks)
             views.push_back(batch.view(c, scenario.features()));
+        const auto number = static_cast<std::size_t>(step);
         const sw::LayerCost cost =
-            layer.predict(views, tallies[static_cast<std::size_t>(step % (std::min(c.ahead, c.steps - 1) + 1))]);
+            layer.predict(views, tallies[scenario.hot[number] ? 1 : 0][flights[number]], kind_of(number));
+        const sw::Traffic there = cost.forward.total();
+        if (scenario.hot[number] && there.host.payload + there.cross_host.payload != 0)
+            throw Broken{where + ": a hot batch moves ids or vectors"};
         predicted += cost.forward;
         predicted += cost.backward;
 
@@ -158,8 +184,9 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     });
 
     std::int64_t dynamic = 0;
-    for (const sw::MemoryTally& tally : tallies)
-        dynamic += tally.bytes();
+    for (const auto& kind : tallies)
+        for (const sw::MemoryTally& tally : kind)
+            dynamic += tally.bytes();
     const auto expect_bytes = [&](const char* what, std::int64_t measured, std::int64_t foreseen) {
         if (measured != foreseen)
             throw Broken{where + ": " + what + " memory of " + std::to_string(measured) + " bytes, predicted " +

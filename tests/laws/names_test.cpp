@@ -55,6 +55,10 @@ void expect_same_layers(const sw::LayerBlueprint& typed, const sw::LayerBlueprin
     EXPECT_EQ(a.forward, b.forward);
     EXPECT_EQ(a.parts, b.parts);
     EXPECT_EQ(a.digest.bits16(), b.digest.bits16());
+    EXPECT_EQ(typed.has_hot_batches(), named.has_hot_batches());
+    EXPECT_EQ(steps_of(typed.traits().hot_program, typed.topology()),
+              steps_of(named.traits().hot_program, named.topology()));
+    EXPECT_EQ(typed.traits().hot_program.parts, named.traits().hot_program.parts);
     EXPECT_EQ(typed.digest().bits16(), named.digest().bits16());
     EXPECT_EQ(typed.branches(), named.branches());
     EXPECT_EQ(typed.topology(), named.topology());

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
+#include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 #include "shardwise/sharding/towers.hpp"
@@ -86,6 +88,7 @@ struct Scenario {
     int width = 0;                              // columns of a pooled result
     std::vector<std::vector<RankBatch>> steps;  // (step, rank)
     sw::RowPlan rows;                           // of tiered layers; without tables where there is none
+    std::vector<bool> hot;                      // (step): every rank has all rows of the batches
 
     /// As a layer is told them.
     [[nodiscard]] const sw::RowPlan* row_plan() const { return rows.tables.empty() ? nullptr : &rows; }
@@ -142,11 +145,12 @@ inline sw::RowPlan make_row_plan(const std::vector<sw::TableConfig>& tables, con
         sw::TableRowPlan& one = plan.tables.emplace_back(sw::all_in_last_tier(table.name, table.rows, tiers.size()));
         for (std::size_t tier = 0; tier + 1 < tiers.size(); ++tier) {
             std::int64_t& left = one.tiers.back();
-            const std::int64_t rows = dice.one_in(6)   ? 0
+            const bool none = dice.one_in(6) && (tier != 0 || seed % 4 == 0);
+            const std::int64_t rows = none             ? 0
                                       : dice.one_in(6) ? left
                                                        : dice.below(std::min<std::int64_t>(left, 9) + 1);
-            one.tiers[tier] = rows;
-            left -= rows;
+            one.tiers[tier] = tier == 0 && seed % 4 != 0 ? std::max<std::int64_t>(1, rows) : rows;
+            left -= one.tiers[tier];
         }
         if (dice.one_in(3)) one.reduction = dice.one_in(3) ? sw::RowReduction::touched : sw::RowReduction::dense;
         for (std::size_t tier = 0; tier < tiers.size() && seed % 2 == 0; ++tier) {
@@ -168,6 +172,33 @@ inline sw::RowPlan make_row_plan(const std::vector<sw::TableConfig>& tables, con
             one.unseen[static_cast<std::size_t>(row)] = false;
     }
     return plan;
+}
+
+/// Turns some steps of a tiered scenario into hot ones, with rows of the first tier alone, where every table has some.
+inline void heat(Scenario& s, const Case& c) {
+    std::vector<std::vector<std::int64_t>> rows;  // (table): of the first tier
+    for (const sw::TableRowPlan& table : s.rows.tables) {
+        rows.emplace_back(static_cast<std::size_t>(table.tiers[0]));
+        std::iota(rows.back().begin(), rows.back().end(), std::int64_t{0});
+        if (!table.replicated.empty()) std::copy_n(table.replicated.begin(), table.tiers[0], rows.back().begin());
+        if (rows.back().empty()) return;
+    }
+    for (std::size_t step = 0; step < s.steps.size() && !rows.empty(); ++step) {
+        s.hot[step] = (c.seed / 2 + step) % 3 != 0;
+        for (RankBatch& batch : s.steps[step]) {
+            std::size_t bag = 0;
+            for (std::size_t f = 0; s.hot[step] && f < s.table_of.size(); ++f) {
+                const auto& of_table = rows[static_cast<std::size_t>(s.table_of[f])];
+                const std::size_t end = bag + static_cast<std::size_t>(batch.samples);
+                for (auto id = batch.offsets[bag]; id < batch.offsets[end]; ++id) {
+                    std::int64_t& row = batch.ids[static_cast<std::size_t>(id)];
+                    row = of_table[static_cast<std::size_t>(row) % of_table.size()];
+                }
+                bag = end;
+            }
+            batch.narrow_ids.assign(batch.ids.begin(), batch.ids.end());
+        }
+    }
 }
 
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
@@ -242,7 +273,9 @@ inline Scenario make_scenario(const Case& c, const std::vector<std::string>& pol
         }
         s.steps.push_back(std::move(ranks));
     }
+    s.hot.assign(s.steps.size(), false);
     if (tiered) s.rows = make_row_plan(s.tables, policies, c.seed);
+    if (tiered && policies[0] == sw::DP::name) heat(s, c);
     return s;
 }
 

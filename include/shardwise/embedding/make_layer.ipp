@@ -134,6 +134,39 @@ class FillIn {
     std::vector<std::pair<std::string, std::string>> all_;
 };
 
+/// The program of plans side by side, as a layer's traits and names have them.
+SHARDWISE_INLINE Program program_of(const LayerTraits& traits, const LayerNames& names, std::span<const Line> plans,
+                                    std::span<const Line> adjoints) {
+    using boost::mp11::mp_list;
+    Line plan = plans[0];
+    Line adjoint = adjoints[0];
+    LineEntry entries[4];  // of the plan and its adjoint, twice
+    const auto put_inside = [&]<class Fork, class Merge, class Cut, class End>(
+                                LineEntry* entry, std::span<const Line> in, std::span<const Line> back,
+                                mp_list<Fork, Merge, Cut, End>) {
+        entry[0] = {.step = &step_calls_of<steps::EmbeddingDomain, Fork>,
+                    .merge = &step_calls_of<steps::EmbeddingDomain, Merge>,
+                    .plans = in};
+        entry[1] = {.step = &step_calls_of<steps::EmbeddingDomain, Cut>,
+                    .merge = &step_calls_of<steps::EmbeddingDomain, End>,
+                    .plans = back};
+        plan = {entry, 1};
+        adjoint = {entry + 1, 1};
+    };
+    if (traits.tiered)
+        put_inside(entries, plans, adjoints,
+                   mp_list<steps::ForkTiers, steps::MergeTiers, steps::CutTiers, steps::EndTiers>{});
+    else if (plans.size() > 1)
+        put_inside(entries, plans, adjoints,
+                   mp_list<steps::ForkTables, steps::MergeTables, steps::CutTables, steps::EndTables>{});
+    const Line inside[] = {plan, adjoint};
+    using Expand = steps::Expand<NamedBags>;
+    if (traits.coalesced)
+        put_inside(entries + 2, {inside, 1}, {inside + 1, 1},
+                   mp_list<steps::Coalesce, Expand, steps::SumByUnique<Expand>, steps::EndCoalesced>{});
+    return make_program(plan, adjoint, FillIn{traits, names});
+}
+
 }  // namespace detail
 
 SHARDWISE_INLINE KnownPolicies::KnownPolicies() {
@@ -230,53 +263,33 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
 
     std::vector<Line> plans;
     std::vector<Line> adjoints;
+    std::vector<Line> hot;  // of the first tier, where no other crosses the world
+    std::vector<Line> hot_back;
     for (const std::string& name : asked.shardings) {
         const Sharding& one = sharding(name);
         traits.shardings.push_back(one.traits);
         const Pools pools = traits.coalesced ? Pools::none : traits.pools;
         for (const bool pooled : {true, false}) {
             if (pools != Pools::by_table && pooled == (pools == Pools::none)) continue;
-            const PlanShape shape{.way = one.traits.in_world ? f.way : LayerFacts::Way::flat,
-                                  .pooled = pooled,
-                                  .module = f.module,
-                                  .norms = traits.rule->needs_row_norm() && one.traits.splits == Splits::columns,
-                                  .none_crosses = f.none_crosses};
+            PlanShape shape{.way = one.traits.in_world ? f.way : LayerFacts::Way::flat,
+                            .pooled = pooled,
+                            .module = f.module,
+                            .norms = traits.rule->needs_row_norm() && one.traits.splits == Splits::columns,
+                            .none_crosses = f.none_crosses};
             const PlanLines lines = one.lines(shape);
             plans.push_back(lines.plan);
             adjoints.push_back(lines.adjoint);
+            if (!traits.tiered || !one.traits.alone || traits.shardings.size() > 1) continue;
+            shape.none_crosses = true;
+            const PlanLines alone = one.lines(shape);
+            hot.push_back(alone.plan);
+            hot_back.push_back(alone.adjoint);
         }
     }
-    using boost::mp11::mp_list;
-    Line plan = plans[0];
-    Line adjoint = adjoints[0];
-    LineEntry entries[4];  // of the plan and its adjoint, twice
-    const auto put_inside = [&]<class Fork, class Merge, class Cut, class End>(
-                                LineEntry* entry, std::span<const Line> in, std::span<const Line> back,
-                                mp_list<Fork, Merge, Cut, End>) {
-        entry[0] = {.step = &detail::step_calls_of<steps::EmbeddingDomain, Fork>,
-                    .merge = &detail::step_calls_of<steps::EmbeddingDomain, Merge>,
-                    .plans = in};
-        entry[1] = {.step = &detail::step_calls_of<steps::EmbeddingDomain, Cut>,
-                    .merge = &detail::step_calls_of<steps::EmbeddingDomain, End>,
-                    .plans = back};
-        plan = {entry, 1};
-        adjoint = {entry + 1, 1};
-    };
-    if (plans.size() > 1 && traits.tiered)
-        put_inside(entries, plans, adjoints,
-                   mp_list<steps::ForkTiers, steps::MergeTiers, steps::CutTiers, steps::EndTiers>{});
-    else if (plans.size() > 1)
-        put_inside(entries, plans, adjoints,
-                   mp_list<steps::ForkTables, steps::MergeTables, steps::CutTables, steps::EndTables>{});
-    const Line inside[] = {plan, adjoint};
-    using Expand = steps::Expand<detail::NamedBags>;
-    if (traits.coalesced)
-        put_inside(entries + 2, {inside, 1}, {inside + 1, 1},
-                   mp_list<steps::Coalesce, Expand, steps::SumByUnique<Expand>, steps::EndCoalesced>{});
-    traits.program = make_program(plan, adjoint, detail::FillIn{traits, asked});
+    traits.program = detail::program_of(traits, asked, plans, adjoints);
+    if (!hot.empty()) traits.hot_program = detail::program_of(traits, asked, hot, hot_back);
     return traits;
 }
-
 SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std::vector<TableConfig> tables,
                                                        const LayerNames& names, const LayerOptions& options,
                                                        const KnownPolicies& known) {

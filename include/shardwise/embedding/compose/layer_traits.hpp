@@ -27,6 +27,14 @@ template <class... S>
 std::vector<ShardingTraits> sharding_traits_of(boost::mp11::mp_list<S...>) {
     return {sharding_traits<S>()...};
 }
+/// Of hot batches; without segments where there are none.
+template <class P>
+Program hot_program_of() {
+    if constexpr (has_hot_batches<P>)
+        return make_program<steps::EmbeddingDomain, HotPlanOf<P>>();
+    else
+        return {};
+}
 template <class P>
 constexpr Pools pools_of() {
     if (std::is_same_v<P, Sum>) return Pools::sum;
@@ -50,7 +58,8 @@ template <class P>
             .order = &order_traits<typename P::order>,
             .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
             .module = module_policy<typename P::module>(module),
-            .program = make_program<steps::EmbeddingDomain, PlanOf<P>>()};
+            .program = make_program<steps::EmbeddingDomain, PlanOf<P>>(),
+            .hot_program = detail::hot_program_of<P>()};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -116,12 +116,12 @@ struct PoolOfTier<Mean> {
 template <class P, class Pairs>
 struct LayerPlan;
 template <class P, class S, class Pool>
+    requires(!P::tiered)
 struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>>> {
     using type = typename TablesPlan<P, S, Pool>::type;
 };
 template <class P, class... S, class... Pool>
-    requires(sizeof...(S) > 1 && P::tiered)
-struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
+requires P::tiered struct LayerPlan<P, boost::mp11::mp_list<boost::mp11::mp_list<S, Pool>...>> {
     using type = Plan<Together<steps::ForkTiers, steps::MergeTiers,
                                typename TablesPlan<P, S, typename PoolOfTier<Pool>::type>::type...>>;
 };
@@ -145,10 +145,28 @@ requires P::coalesced struct RequestsPlan<P> {
     using type = Plan<Together<steps::Coalesce, steps::Expand<typename P::pooling>, PlanOfTables<P>>>;
 };
 
+/// The policies of hot batches, where the first tier is on every rank: that tier alone, of which nothing crosses the
+/// world.
+template <class P>
+struct HotPolicies : P {
+    using shardings = boost::mp11::mp_list<boost::mp11::mp_front<typename P::shardings>>;
+    static constexpr LayerFacts facts = [] {
+        LayerFacts f = P::facts;
+        f.none_crosses = true;
+        return f;
+    }();
+};
+template <class P>
+inline constexpr bool has_hot_batches = P::tiered&& LivesInSelf<boost::mp11::mp_front<typename P::shardings>>::value;
+
 }  // namespace detail
 
 /// The forward plan of a layer with these policies (a LayerPolicies).
 template <class P>
 using PlanOf = typename detail::RequestsPlan<P>::type;
+/// That of batches all of whose rows are on every rank: the plan of the replicated tier alone. Only with Tiered<DP,
+/// ...>.
+template <class P>
+using HotPlanOf = PlanOf<detail::HotPolicies<P>>;
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -27,10 +27,13 @@ struct RowTiers {
         bool pooled = true;
         bool mean = false;
     };
-    int tiers = 0;                  ///< 0: the layer has none
-    bool wide = false;              ///< some row's number takes more than 31 bits
-    std::vector<Feature> features;  ///< of the layer
+    std::vector<std::string> names;  ///< of the layer's tiers
+    int tiers = 0;                   ///< those that the plan has, the first ones; 0: the layer has none
+    bool wide = false;               ///< some row's number takes more than 31 bits
+    std::vector<Feature> features;   ///< of the layer
 
+    /// Whether some of the layer's tiers are not the plan's: batches with a row of these are wrong.
+    [[nodiscard]] bool hot() const noexcept { return static_cast<std::size_t>(tiers) < names.size(); }
     /// The tier of the plan with that number: each has as many plans as kinds of pooling.
     [[nodiscard]] std::size_t tier_of(std::size_t plan, std::size_t plans) const noexcept {
         return plan / (plans / static_cast<std::size_t>(tiers));

@@ -96,20 +96,29 @@ class LayerBlueprint {
     [[nodiscard]] const LayerFeatures& features() const noexcept { return features_; }
     /// The plans of the layer, side by side, and which features each has.
     [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
-    [[nodiscard]] const steps::FeaturesByPlan& features_by_plan() const noexcept { return features_by_plan_; }
+    [[nodiscard]] const steps::FeaturesByPlan& features_by_plan(BatchKind kind = BatchKind::any) const noexcept {
+        return kind == BatchKind::hot ? hot_features_by_plan_ : features_by_plan_;
+    }
+    /// Whether batches may be hot: rows of the first tier, which every rank has.
+    [[nodiscard]] bool has_hot_batches() const noexcept { return !traits_.hot_program.segments.empty(); }
     /// Of a layer whose requests are coalesced, which features look up in which table; of others, nothing.
     [[nodiscard]] const CoalescedTables& coalesced_tables() const noexcept { return coalesced_tables_; }
-    /// Of a layer with tiers, which rows are in which.
-    [[nodiscard]] const RowTiers& row_tiers() const noexcept { return row_tiers_; }
+    /// Of a layer with tiers, which rows are in which; for hot batches, with the first tier alone.
+    [[nodiscard]] const RowTiers& row_tiers(BatchKind kind = BatchKind::any) const noexcept {
+        return kind == BatchKind::hot ? hot_row_tiers_ : row_tiers_;
+    }
     /// Bytes of what finds them, on every rank.
     [[nodiscard]] std::int64_t row_map_bytes() const noexcept;
     /// (part): the payload that `rank` sends in a step that predict_cost() predicts, in bytes. The parts have all
     /// exchanges.
-    [[nodiscard]] std::vector<std::int64_t> predict_payload(const LayerCost& cost, int rank) const {
-        return by_part(payload_by_post(cost.segments, rank));
+    [[nodiscard]] std::vector<std::int64_t> predict_payload(const LayerCost& cost, int rank,
+                                                            BatchKind kind = BatchKind::any) const {
+        return by_part(payload_by_post(cost.segments, rank), kind);
     }
     /// (part): the sum of numbers, one an exchange of the program.
-    [[nodiscard]] std::vector<std::int64_t> by_part(std::span<const std::int64_t> by_post) const;
+    /// \throws BadInput for hot batches where there are none
+    [[nodiscard]] std::vector<std::int64_t> by_part(std::span<const std::int64_t> by_post,
+                                                    BatchKind kind = BatchKind::any) const;
     /// Where the steps of a part stand in the program.
     [[nodiscard]] BranchPath path_of(std::size_t part) const {
         BranchPath path;
@@ -127,17 +136,17 @@ class LayerBlueprint {
 
     /// What a training step on these batches, one a rank, moves. With a tally, adds what the step's buffers need on
     /// `rank`: one tally a flight that is under way at a time, over all batches that it carries, says what
-    /// memory().dynamic_bytes() grows to.
-    /// \throws BadInput when a batch does not fit the layer, or there is no such rank
+    /// memory().dynamic_bytes() grows to; hot batches and others have flights of their own.
+    /// \throws BadInput when a batch does not fit the layer, there is no such rank, or no hot batch
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
-                                         int rank = 0) const {
+                                         int rank = 0, BatchKind kind = BatchKind::any) const {
         check_batches(batches.size());
         check_rank(rank);
         std::vector<steps::BatchView> bound(batches.size());
         for (std::size_t i = 0; i < batches.size(); ++i)
             bound[i].bind(batches[i], features_.names);
-        return predict_bound(std::move(bound), tally, rank);
+        return predict_bound(std::move(bound), tally, rank, kind);
     }
     /// What a training step of this workload moves, in expectation; without ids. Expected are bytes, messages and
     /// touched rows; buffers are those of expected sizes, rounded up. With a tally as predict_cost. Exact where no
@@ -164,8 +173,9 @@ class LayerBlueprint {
     void place(const std::vector<int>& tower_of);
     void take_digest(const Towers& towers, const RowPlan* rows);
     template <class Lanes>
-    void bind(CostTree<Lanes>& tree) const;
-    [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank) const;
+    void bind(CostTree<Lanes>& tree, BatchKind kind) const;
+    [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank,
+                                          BatchKind kind) const;
 
     Topology topology_;
     std::vector<TableConfig> tables_;
@@ -177,9 +187,11 @@ class LayerBlueprint {
     TowerModules towers_;
     std::vector<Part> parts_;
     steps::FeaturesByPlan features_by_plan_;
+    steps::FeaturesByPlan hot_features_by_plan_;
     std::vector<std::shared_ptr<const RowMap>> row_maps_;  // (table), with tiers
     std::vector<std::vector<DenseSums>> dense_sums_;       // (table, tier), with tiers
     RowTiers row_tiers_;
+    RowTiers hot_row_tiers_;
     Digest digest_;
 };
 

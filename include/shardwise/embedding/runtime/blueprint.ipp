@@ -37,6 +37,12 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         tower_of = tower_of_tables(tables_, towers);
     }
     place(tower_of);
+    if (has_hot_batches()) {
+        hot_row_tiers_ = row_tiers_;
+        hot_row_tiers_.tiers = 1;
+        hot_features_by_plan_ = features_by_plan_;
+        hot_features_by_plan_.features.resize(features_by_plan_.features.size() / traits_.shardings.size());
+    }
     if (!tower_of.empty() &&
         std::none_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& s) { return s.in_world; }))
         throw BadInput{
@@ -115,6 +121,8 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
         require_tables(*rows, tables_);
     }
     row_tiers_.tiers = static_cast<int>(traits_.shardings.size());
+    for (const ShardingTraits& sharding : traits_.shardings)
+        row_tiers_.names.push_back(sharding.name);
     const Codec& wire = traits_.wires.backward;
     const std::int64_t partial = traits_.wide_partial_sums() ? 8 : wire.bytes;
     for (const TableConfig& table : inner_tables_) {
@@ -291,23 +299,25 @@ SHARDWISE_INLINE std::int64_t LayerBlueprint::row_map_bytes() const noexcept {
     return bytes;
 }
 
-SHARDWISE_INLINE std::vector<std::int64_t> LayerBlueprint::by_part(std::span<const std::int64_t> by_post) const {
+SHARDWISE_INLINE std::vector<std::int64_t> LayerBlueprint::by_part(std::span<const std::int64_t> by_post,
+                                                                   BatchKind kind) const {
+    const Program& program = traits_.program_of(kind);
     std::vector<std::int64_t> sums;
     for (std::size_t part = 0; part < parts_.size(); ++part)
-        sums.push_back(traits_.program.sum_of(path_of(part), by_post));
+        sums.push_back(program.sum_of(path_of(part), by_post));
     return sums;
 }
 
 /// Shows a reader's lanes the states of the plans.
 template <class Lanes>
-void LayerBlueprint::bind(CostTree<Lanes>& tree) const {
+void LayerBlueprint::bind(CostTree<Lanes>& tree, BatchKind kind) const {
     const auto states = [&](const BranchPath& path) -> Lanes& {
         Lanes& lanes = tree.at(path);
         lanes.wires = &traits_.wires;
         lanes.order = traits_.order;
         lanes.towers = &towers_;
-        lanes.features = &features_by_plan_;
-        lanes.tiers = &row_tiers_;
+        lanes.features = &features_by_plan(kind);
+        lanes.tiers = &row_tiers(kind);
         lanes.coalesced = &coalesced_tables_;
         return lanes;
     };
@@ -321,7 +331,8 @@ void LayerBlueprint::bind(CostTree<Lanes>& tree) const {
 }
 
 SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
-                                                         int rank) const {
+                                                         int rank, BatchKind kind) const {
+    const Program& program = traits_.program_of(kind);
     for (const steps::BatchView& batch : batches)
         check(batch);
     if (tally != nullptr) {
@@ -330,12 +341,12 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         tally->need(4 * features_.output_elements(at(batches, rank)));
     }
     CostTree<steps::EmbeddingCost> tree;
-    bind(tree);
+    bind(tree, kind);
     tree.own.batches = std::move(batches);
     LayerCost cost{.segments = {}, .forward = TrafficMatrix{topology_}, .backward = TrafficMatrix{topology_}};
-    cost.segments = predict(traits_.program, topology_, tree, tally, rank);
+    cost.segments = predict(program, topology_, tree, tally, rank);
     for (const SegmentCost& segment : cost.segments)
-        (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
+        (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
     if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
     return cost;
 }
@@ -346,7 +357,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
     check_rank(rank);
     if (workload.weighted && traits_.pools == Pools::none) throw BadInput{steps::weights_of_a_sequence};
     CostTree<steps::EmbeddingExpectation> tree;
-    bind(tree);
+    bind(tree, BatchKind::any);
     std::vector<int> all(features_.names.size());
     std::iota(all.begin(), all.end(), 0);
     tree.own.workload = &workload;

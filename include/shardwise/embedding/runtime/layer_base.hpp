@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,7 +97,15 @@ class LayerBase {
     /// of one layer are started, looked up and learnt from in one order on all ranks. Collective. One message a peer.
     template <class Id>
     Flight start(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
-        detail::LayerState& state = free_state();
+        return start(batch, BatchKind::any, where);
+    }
+    /// The same; all ranks give a batch of one kind. A hot batch moves no ids, vectors or gradients of samples: what is
+    /// left is one message a peer for errors, and the sums of the rows' gradients. Its results and what is learnt have
+    /// the bits of `any`. Wherever an id is no row of the first tier, forward throws BadInput on every rank.
+    /// \throws BadInput on this rank for hot batches of a layer whose first tier is not on every rank
+    template <class Id>
+    Flight start(const JaggedView<Id>& batch, BatchKind kind, const SourceLocation& where = SourceLocation::current()) {
+        detail::LayerState& state = free_state(kind);
         state.flight.called_from(where);
         std::string wrong;
         try {
@@ -104,7 +114,7 @@ class LayerBase {
             state.batch().clear();
             wrong = error.what();
         }
-        begin(state, wrong);
+        begin(state, kind, wrong);
         return Flight{state};
     }
 
@@ -138,9 +148,9 @@ class LayerBase {
     /// time, over all batches that it carries, says what memory().dynamic_bytes() grows to.
     /// \throws BadInput when a batch does not fit the layer
     template <class Id>
-    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches,
-                                         MemoryTally* tally = nullptr) const {
-        return blueprint_.predict_cost(batches, tally, comm_.rank());
+    [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
+                                         BatchKind kind = BatchKind::any) const {
+        return blueprint_.predict_cost(batches, tally, comm_.rank(), kind);
     }
 
     /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
@@ -195,7 +205,7 @@ class LayerBase {
     /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, and
     /// payload that this rank has packed into messages, in bytes, since the layer was made.
     [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
-    [[nodiscard]] std::vector<std::int64_t> sent_payload() const { return blueprint_.by_part(payload_); }
+    [[nodiscard]] std::vector<std::int64_t> sent_payload() const;
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -205,10 +215,20 @@ class LayerBase {
   private:
     static constexpr std::int64_t most_steps = std::int64_t{1} << 53;  // what a double counts exactly
 
+    /// What flights of batches of one kind share.
+    struct Way {
+        std::optional<Itinerary> itinerary;
+        States states;
+        Digest digest;                      // of all that ranks have to agree on, but the number of steps
+        std::vector<std::int64_t> payload;  // (exchange of the program)
+        std::vector<std::unique_ptr<detail::LayerState>> flights;
+    };
+
+    [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void make_stores();
-    void bind_states();
-    detail::LayerState& free_state();
-    void begin(detail::LayerState& state, const std::string& wrong);
+    void make_way(BatchKind kind);
+    detail::LayerState& free_state(BatchKind kind);
+    void begin(detail::LayerState& state, BatchKind kind, const std::string& wrong);
     [[nodiscard]] detail::LayerState& state_of(Flight& flight, const char* what) const;
     [[nodiscard]] std::string no_module(const std::string& name) const;
     void agree_on(const std::string& wrong, const SourceLocation& where);
@@ -219,9 +239,8 @@ class LayerBase {
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
     LayerBlueprint blueprint_;
-    Itinerary itinerary_;
     TowerModules towers_;           // with this rank's module
-    Digest digest_;                 // of all that ranks have to agree on, but the number of steps
+    Digest digest_;                 // of all that ranks have to agree on, but programs and the number of steps
     std::vector<HeldShards> held_;  // (part)
     std::vector<Store> stores_;     // (part)
     steps::WorkMemory work_;
@@ -229,11 +248,9 @@ class LayerBase {
     RowCounts row_counts_;
     RequestCounts request_counts_;
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
-    std::vector<std::int64_t> payload_;           // (exchange of the program)
-    States bound_;
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;
-    std::vector<std::unique_ptr<detail::LayerState>> states_;
+    std::array<Way, 2> ways_;  // (kind)
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -20,7 +20,6 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
       blueprint_{comm.topology(),   std::move(tables),
                  std::move(traits), options.towers,
                  options.rows,      (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
-      itinerary_{blueprint_.traits().program, blueprint_.topology(), comm.rank()},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
     options_.learning_rate.check();
@@ -30,12 +29,16 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     options_.learning_rate.add_to(digest_);
     digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
     make_stores();
-    bind_states();
+    work_.resource = &options_.memory->work();
+    looked_up_.resize(stores_.size());
+    make_way(BatchKind::any);
+    if (blueprint_.has_hot_batches()) make_way(BatchKind::hot);
 }
 
 SHARDWISE_INLINE LayerBase::~LayerBase() {
-    for (auto& state : states_)
-        if (state->handle != nullptr) static_cast<void>(state->handle->release());
+    for (Way& way : ways_)
+        for (auto& state : way.flights)
+            if (state->handle != nullptr) static_cast<void>(state->handle->release());
 }
 
 /// Tables, moments, and the module of this rank's tower.
@@ -60,29 +63,33 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
         initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed);
 }
 
-SHARDWISE_INLINE void LayerBase::bind_states() {
+SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
     const LayerTraits& traits = blueprint_.traits();
-    work_.resource = &options_.memory->work();
-    bound_.bind({}, work_);
-    bound_.bind({}, step_);
-    bound_.bind({}, towers_);
-    bound_.bind({}, *traits.rule);
-    bound_.bind({}, *traits.order);
-    bound_.bind({}, traits.wires);
-    bound_.bind({}, blueprint_.features_by_plan());
-    bound_.bind({}, blueprint_.row_tiers());
-    bound_.bind({}, row_counts_);
-    bound_.bind({}, blueprint_.coalesced_tables());
-    bound_.bind({}, request_counts_);
-    looked_up_.resize(stores_.size());
-    payload_.resize(traits.program.posts());
+    const Program& program = traits.program_of(kind);
+    Way& way = way_of(kind);
+    way.itinerary.emplace(program, blueprint_.topology(), comm_.rank());
+    way.digest = digest_;
+    if (kind != BatchKind::any) way.digest.add(static_cast<std::int64_t>(kind));
+    way.payload.resize(program.posts());
+    States& bound = way.states;
+    bound.bind({}, work_);
+    bound.bind({}, step_);
+    bound.bind({}, towers_);
+    bound.bind({}, *traits.rule);
+    bound.bind({}, *traits.order);
+    bound.bind({}, traits.wires);
+    bound.bind({}, blueprint_.features_by_plan(kind));
+    bound.bind({}, blueprint_.row_tiers(kind));
+    bound.bind({}, row_counts_);
+    bound.bind({}, blueprint_.coalesced_tables());
+    bound.bind({}, request_counts_);
     for (std::size_t part = 0; part < stores_.size(); ++part) {
         const BranchPath path = blueprint_.path_of(part);
-        bound_.bind(path, blueprint_.parts()[part].placement);
-        bound_.bind(path, blueprint_.parts()[part].pooling);
-        bound_.bind(path, held_[part]);
-        bound_.bind(path, stores_[part]);
-        bound_.bind(path, looked_up_[part]);
+        bound.bind(path, blueprint_.parts()[part].placement);
+        bound.bind(path, blueprint_.parts()[part].pooling);
+        bound.bind(path, held_[part]);
+        bound.bind(path, stores_[part]);
+        bound.bind(path, looked_up_[part]);
     }
 }
 
@@ -122,26 +129,37 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::looked_up_rows() const {
     return rows;
 }
 
+SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::sent_payload() const {
+    std::vector<std::int64_t> sent = blueprint_.by_part(ways_[0].payload);
+    if (!blueprint_.has_hot_batches()) return sent;
+    const std::vector<std::int64_t> hot = blueprint_.by_part(ways_[1].payload, BatchKind::hot);
+    for (std::size_t part = 0; part < sent.size(); ++part)
+        sent[part] += hot[part];
+    return sent;
+}
+
 SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
     if (steps < 0 || steps > most_steps)
         throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
     steps_ = steps;
 }
 
-SHARDWISE_INLINE detail::LayerState& LayerBase::free_state() {
-    for (auto& state : states_)
+SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
+    static_cast<void>(blueprint_.traits().program_of(kind));
+    Way& way = way_of(kind);
+    for (auto& state : way.flights)
         if (!state->flight.active()) return *state;
-    states_.push_back(
-        std::make_unique<detail::LayerState>(blueprint_.features(), itinerary_, bound_, comm_, *work_.resource));
-    states_.back()->flight.trace(options_.tracer);
-    states_.back()->flight.count(payload_);
-    return *states_.back();
+    way.flights.push_back(std::make_unique<detail::LayerState>(blueprint_.features(), *way.itinerary, way.states, comm_,
+                                                               *work_.resource));
+    way.flights.back()->flight.trace(options_.tracer);
+    way.flights.back()->flight.count(way.payload);
+    return *way.flights.back();
 }
 
-SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, const std::string& wrong) {
+SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind, const std::string& wrong) {
     state.looked_up = false;
     state.allocate_output();
-    Digest digest = digest_;
+    Digest digest = way_of(kind).digest;
     state.flight.prepare(++flights_, digest.add(steps_).bits16());
     if (!wrong.empty()) state.flight.env().error.note(FlightError::bad_input, wrong);
     state.flight.start();

@@ -26,6 +26,12 @@ enum class Pools { sum, mean, none, by_table };
 /// "sum", "mean", "none" or "by_table".
 [[nodiscard]] std::string name_of(Pools pools);
 
+/// What is known of the rows of a batch.
+enum class BatchKind : std::uint8_t {
+    any,  ///< nothing: the layer's plan
+    hot   ///< every rank has all of them: the plan of the first tier alone, where that is replicated in the world
+};
+
 /// A layer's policies as values.
 struct LayerTraits {
     Pools pools = Pools::sum;
@@ -40,7 +46,10 @@ struct LayerTraits {
     Wires wires;
     std::shared_ptr<const ModulePolicy> module;  ///< of each tower; null: towers pass their vectors on
     Program program;
+    Program hot_program;  ///< of hot batches; without segments where there are none
 
+    /// \throws BadInput for hot batches where there are none
+    [[nodiscard]] const Program& program_of(BatchKind kind) const;
     /// Whether vectors of tables of that policy come home by way of relays.
     [[nodiscard]] bool over_relays(const ShardingTraits& sharding, bool pooled) const noexcept {
         const bool parts = pooled && sharding.splits == Splits::rows;

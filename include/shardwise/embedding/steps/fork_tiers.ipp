@@ -126,6 +126,22 @@ struct ForkTiersBody {
             std::string wrong = first_wrong_id(batch, f, feature.name, feature.table, feature.map->rows());
             if (!wrong.empty()) return wrong;
         }
+        for (int f = 0; tiers.hot() && f < static_cast<int>(tiers.features.size()); ++f) {
+            std::string wrong;
+            batch.with_ids(f, [&](auto ids) { wrong = first_cold(ids, tiers, f); });
+            if (!wrong.empty()) return wrong;
+        }
+        return {};
+    }
+    /// The first id of a hot batch that is not.
+    template <class Ids>
+    static std::string first_cold(const Ids& ids, const RowTiers& tiers, int f) {
+        const RowTiers::Feature& feature = at(tiers.features, f);
+        for (const auto id : ids)
+            if (const int tier = feature.map->tier(id); tier >= tiers.tiers)
+                return concat({"a hot batch with id ", std::int64_t{id}, " of table '", feature.table,
+                               "', a row of tier '", at(tiers.names, tier), "': give it rows of tier '", tiers.names[0],
+                               "' alone, which every rank has"});
         return {};
     }
     static void make_room(const BatchView& batch, const RowTiers& tiers, TiersTape& tape,
@@ -146,7 +162,7 @@ struct ForkTiersBody {
     static void find_tiers(const BatchView& batch, const std::uint32_t* times, const RowTiers& tiers, TiersTape& tape,
                            RowCounts& counts) {
         std::uint8_t* to = tape.tier_of.data();
-        counts.lookups.resize(static_cast<std::size_t>(tiers.tiers));
+        counts.lookups.resize(tiers.names.size());
         for (int f = 0; f < static_cast<int>(tape.features); ++f)
             batch.with_ids(f, [&](auto values) {
                 const RowMap& map = *at(tiers.features, f).map;
@@ -164,7 +180,7 @@ struct ForkTiersBody {
                         *to++ = static_cast<std::uint8_t>(tier);
                     }
             });
-        for (std::size_t tier = 0; tier < counts.lookups.size(); ++tier)
+        for (std::size_t tier = 0; tier < static_cast<std::size_t>(tiers.tiers); ++tier)
             for (int f = 0; f < static_cast<int>(tape.features); ++f) {
                 const std::int32_t* const lengths = tape.lengths_of(tier, f);
                 std::int64_t& count = at(tape.counts, tape.cell(tier, f));
