@@ -158,7 +158,8 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
     if (envelope.digest != digest_)
         throw Mismatch{concat(
             {at(s), ": rank ", message.from,
-             " runs another layer: give every rank the same policies, tables, row plan, options and number of steps"})};
+             " runs another layer: give every rank the same policies, tables, row plan, options and number of steps, and "
+             "start batches of one kind together"})};
     travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
 }
 

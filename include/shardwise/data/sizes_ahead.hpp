@@ -1,0 +1,127 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/comm/traffic.hpp"
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// A few numbers of each rank about its next batch, known to all ranks when they come to it.
+
+namespace shardwise::inline SHARDWISE_ABI::detail {
+
+/// What ranks tell each other ahead of a batch, and what becomes of data that cannot be read.
+/// Cost: a message of 8 bytes a number to each other rank for each announcement.
+template <std::size_t Count>
+class SizesAhead {
+  public:
+    using Numbers = std::array<std::int64_t, Count>;
+
+    SizesAhead(const SizesAhead&) = delete;
+    SizesAhead& operator=(const SizesAhead&) = delete;
+
+    /// True on every rank when some rank could not read the batch; all ranks then call fail().
+    [[nodiscard]] bool failed() const noexcept { return failed_; }
+    /// Ends a run whose data cannot be read. Collective; one message to each other rank.
+    /// \throws BadInput on every rank: what the first rank that failed could not read
+    [[noreturn]] void fail() {
+        agree_on_input(comm_, wrong_);
+        throw Error{"ranks disagree about a failure to read data", 3};
+    }
+
+    /// Seconds in announce(), of which reading is nearly all, and of waiting for other ranks' numbers.
+    [[nodiscard]] double input_seconds() const noexcept { return input_seconds_; }
+    [[nodiscard]] double sync_seconds() const noexcept { return sync_seconds_; }
+    /// Both start again from zero.
+    void forget_seconds() noexcept { input_seconds_ = sync_seconds_ = 0; }
+    /// What one announcement moves. Not collective: a pure function, the same on all ranks.
+    [[nodiscard]] static TrafficMatrix predict(const Topology& topology) {
+        TrafficMatrix moved{topology};
+        for (int from = 0; from < topology.ranks(); ++from)
+            for (int to = 0; to < topology.ranks(); ++to)
+                if (from != to) moved.at(from, to) = {.payload = 0, .control = sizeof(Numbers), .messages = 1};
+        return moved;
+    }
+
+  protected:
+    /// Instead of a batch's samples.
+    static constexpr std::int64_t ended = -1;
+    static constexpr std::int64_t unreadable = -2;
+
+    explicit SizesAhead(CommunicatorRef comm) : comm_{comm}, theirs_(static_cast<std::size_t>(comm.size())) {}
+    ~SizesAhead() {
+        if (waiting_) comm_.abandon(ticket_);
+    }
+
+    /// Adds the time of its life to a sum.
+    class Seconds {
+      public:
+        explicit Seconds(double& sum) : sum_{&sum} {}
+        Seconds(const Seconds&) = delete;
+        Seconds& operator=(const Seconds&) = delete;
+        ~Seconds() { *sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+      private:
+        double* sum_;
+        std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    };
+
+    void start_over() {
+        SHARDWISE_ASSERT(!waiting_);
+        failed_ = false;
+        wrong_.clear();
+    }
+    /// Sends this rank's numbers; does not wait.
+    void tell(const Numbers& mine) {
+        SHARDWISE_ASSERT(!waiting_);
+        mine_ = mine;
+        out_.clear();
+        in_.clear();
+        for (int peer = 0; peer < comm_.size(); ++peer) {
+            if (peer == comm_.rank()) continue;
+            out_.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine_}), .payload = 0});
+            in_.push_back({.from = peer, .into = &theirs_[static_cast<std::size_t>(peer)], .expected = sizeof mine_});
+        }
+        ticket_ = comm_.post({.step = "sizes of batches", .flight = 0}, out_, in_);
+        waiting_ = true;
+    }
+    /// (rank): the numbers of all. Waits.
+    std::vector<Numbers> hear() {
+        comm_.wait(ticket_);
+        waiting_ = false;
+        std::vector<Numbers> all(theirs_.size(), mine_);
+        for (std::size_t rank = 0; rank < all.size(); ++rank)
+            if (static_cast<int>(rank) != comm_.rank()) std::memcpy(&all[rank], theirs_[rank].data(), sizeof mine_);
+        return all;
+    }
+
+    CommunicatorRef comm_;      // NOLINT(*-non-private-member-variables-in-classes): of those that derive from it
+    bool failed_ = false;       // NOLINT(*-non-private-member-variables-in-classes)
+    std::string wrong_;         // NOLINT(*-non-private-member-variables-in-classes): what this rank could not read
+    double input_seconds_ = 0;  // NOLINT(*-non-private-member-variables-in-classes)
+    double sync_seconds_ = 0;   // NOLINT(*-non-private-member-variables-in-classes)
+
+  private:
+    Numbers mine_{};
+    std::vector<Buffer<std::byte>> theirs_;  // (rank)
+    std::vector<OutMessage> out_;
+    std::vector<InMessage> in_;
+    Ticket ticket_;
+    bool waiting_ = false;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI::detail
