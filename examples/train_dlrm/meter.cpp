@@ -37,7 +37,10 @@ std::vector<sw::JaggedBatch<std::int64_t>> first_batch(const Options& options, s
 }
 
 Meter::Meter(Counted& counted, sw::CommunicatorRef uncounted, std::int64_t steps, int flights)
-    : counted_{&counted}, uncounted_{uncounted}, wanted_{steps}, tallies_(static_cast<std::size_t>(flights)) {}
+    : counted_{&counted}, uncounted_{uncounted}, wanted_{steps} {
+    for (auto& kind : tallies_)
+        kind.resize(static_cast<std::size_t>(flights));
+}
 
 namespace {
 
@@ -48,8 +51,9 @@ void add(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& more) {
 
 }  // namespace
 
-void Meter::begin(const Model& model) {
+void Meter::begin(const Model& model, const Feed& feed) {
     open_ = wanted_ > 0;
+    passes_ = feed.passes();
     counted_->reset();
     payload_ = {.counted = -model.embedding_payload(), .moved = model.embedding().sent_payload(), .predicted = {}};
     for (std::int64_t& before : payload_.moved)
@@ -57,27 +61,31 @@ void Meter::begin(const Model& model) {
     payload_.predicted.resize(payload_.moved.size());
 }
 
-void Meter::predict(const Model& model, const sw::ClickBatch& batch) {
+void Meter::predict(const Model& model, const Feed& feed, const sw::ClickBatch& batch, sw::BatchKind kind) {
     const auto batches = gather_ids(batch, uncounted_);
     std::vector<sw::JaggedView<std::int64_t>> views;
     for (const auto& theirs : batches)
         views.push_back(theirs.view());
-    sw::MemoryTally& tally = tallies_[static_cast<std::size_t>(steps_) % tallies_.size()];
-    const sw::LayerCost cost = model.embedding().predict_cost(views, &tally);
+    // The first flight of its kind that is free: that of the step before is still under way when ids travel ahead.
+    auto& tallies = tallies_[static_cast<std::size_t>(kind)];
+    flight_ = last_ == kind && flight_ == 0 ? std::min<std::size_t>(1, tallies.size() - 1) : 0;
+    last_ = kind;
+    const sw::LayerCost cost = model.embedding().predict_cost(views, &tallies[flight_], kind);
     const int rank = uncounted_.rank();
     predicted_ += cost.forward.sent_by(rank);
     predicted_ += cost.backward.sent_by(rank);
-    add(payload_.predicted, model.embedding().blueprint().predict_payload(cost, rank));
+    add(payload_.predicted, model.embedding().blueprint().predict_payload(cost, rank, kind));
     predicted_ += model.predict_reduction().sent_by(rank);
-    predicted_ += Batches::predict(uncounted_.topology()).sent_by(rank);
+    predicted_ += feed.predict(uncounted_.topology()).sent_by(rank);
     rounds_[static_cast<std::uint32_t>(++steps_)] = sw::rounds_of(cost.segments, rank);
     sw::barrier(uncounted_);
 }
 
-void Meter::close(const Model& model, bool ended) {
+void Meter::close(const Model& model, const Feed& feed, bool ended) {
     if (!open_) return;
     open_ = false;
-    if (ended) predicted_ += Batches::predict(uncounted_.topology()).sent_by(uncounted_.rank());
+    for (std::int64_t more = feed.passes() - passes_ + (ended ? 1 : 0); more > 0; --more)
+        predicted_ += feed.predict(uncounted_.topology()).sent_by(uncounted_.rank());
     moved_ = counted_->sent().sent_by(counted_->rank());
     payload_.counted += model.embedding_payload();
     add(payload_.moved, model.embedding().sent_payload());
@@ -87,8 +95,9 @@ void Meter::close(const Model& model, bool ended) {
 
 LayerMemory Meter::predicted_memory(const Model& model) const {
     LayerMemory memory{.fixed = model.embedding().predict_static_bytes(uncounted_.rank()), .dynamic = 0, .peak = 0};
-    for (const sw::MemoryTally& tally : tallies_)
-        memory.dynamic += tally.bytes();
+    for (const auto& kind : tallies_)
+        for (const sw::MemoryTally& tally : kind)
+            memory.dynamic += tally.bytes();
     memory.peak = memory.fixed + memory.dynamic;
     return memory;
 }

@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "feed.hpp"
 #include "model.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/comm/counting.hpp"
@@ -55,12 +59,12 @@ class Meter {
     /// True when the step that is now under way is the last one to be measured.
     [[nodiscard]] bool closing() const noexcept { return open_ && steps_ == wanted_; }
     /// Before the first message of the first step. Not collective.
-    void begin(const Model& model);
+    void begin(const Model& model, const Feed& feed);
     /// A step that is about to run. Collective; returns on all ranks together.
-    void predict(const Model& model, const sw::ClickBatch& batch);
+    void predict(const Model& model, const Feed& feed, const sw::ClickBatch& batch, sw::BatchKind kind);
     /// After the last measured step, when nothing else is on its way but, at the end of the data (`ended`), the news of
     /// that. Not collective.
-    void close(const Model& model, bool ended);
+    void close(const Model& model, const Feed& feed, bool ended);
 
     /// Measured steps.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -83,7 +87,10 @@ class Meter {
     sw::Traffic predicted_;
     sw::Traffic moved_;
     LayerPayload payload_;
-    std::vector<sw::MemoryTally> tallies_;  // of flights, which are used in turn
+    std::array<std::vector<sw::MemoryTally>, 2> tallies_;  // of flights of each kind
+    std::optional<sw::BatchKind> last_;                    // kind of the last step
+    std::size_t flight_ = 0;                               // of its kind, that it took
+    std::int64_t passes_ = 0;                              // of the feed, before
     LayerMemory memory_;
     sw::PredictedRounds rounds_;
 };

@@ -43,7 +43,9 @@ class Model {
     Model(const Options& options, sw::CommunicatorRef comm);
 
     /// Sends the ids of a batch on their way.
-    void start(const sw::ClickBatch& batch) { flights_.push_back(embedding_->start(batch.ids.view())); }
+    void start(const sw::ClickBatch& batch, sw::BatchKind kind = sw::BatchKind::any) {
+        flights_.push_back(embedding_->start(batch.ids.view(), kind));
+    }
     /// Predicts the batch that was started first. \returns the logits, one a label
     std::span<const float> forward(const sw::ClickBatch& batch);
     /// Ends the batch that was looked up, without learning.

@@ -73,6 +73,9 @@ struct Options {
     int per_feature = 0;                              ///< c of the towers' module
     int per_tower = 0;                                ///< p
     int tower_dim = 0;                                ///< D
+    bool hot_batches = false;                         ///< samples of replicated rows alone have batches of their own
+    std::int64_t hot_batch = 0;                       ///< samples a rank of these; 0: as of others
+    std::string hot_order = "spread";                 ///< or first
     bool prefetch = true;
     sw::LearningRate learning_rate{.base = 0.02F};
 

@@ -45,6 +45,32 @@ json memory_json(const Report& report, LayerMemory RankPart::*which) {
             {"peak", by_rank(report, [&](const RankPart& p) { return (p.*which).peak; })}};
 }
 
+/// What of the samples that were learnt from, once for each epoch, hot batches had.
+double hot_share(const std::array<Fed, 2>& fed) {
+    const std::int64_t all = fed[0].samples + fed[1].samples;
+    return all == 0 ? 0 : static_cast<double>(fed[1].samples) / static_cast<double>(all);
+}
+
+json hot_json(const Report& r, const Options& o) {
+    if (!r.fed) return {};
+    const auto& [others, hot] = *r.fed;
+    return {{"samples", hot.samples},     {"other_samples", others.samples},
+            {"batches", hot.batches},     {"other_batches", others.batches},
+            {"seconds", hot.seconds},     {"other_seconds", others.seconds},
+            {"share", hot_share(*r.fed)}, {"order", o.hot_order}};
+}
+
+std::string hot_text(const std::array<Fed, 2>& fed) {
+    const auto& [others, hot] = fed;
+    const auto a_batch = [](const Fed& of) {
+        return of.batches == 0 ? 0 : 1e3 * of.seconds / static_cast<double>(of.batches);
+    };
+    return fmt::format(
+        "  {:<22}{} of {} samples ({:.1f}%) in {} of {} batches; {:.3f} ms a hot step, {:.3f} ms others\n",
+        "hot batches", hot.samples, hot.samples + others.samples, 100 * hot_share(fed), hot.batches,
+        hot.batches + others.batches, a_batch(hot), a_batch(others));
+}
+
 struct Split {
     double mean = 0;
     double most = 0;
@@ -186,6 +212,7 @@ json to_json(const Report& r, const Options& o) {
                {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
                 {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
             {"time", time},
+            {"hot", hot_json(r, o)},
             {"rows", tiers_json(r.rows)},
             {"row_map_bytes", r.rows.tiers.empty() ? json() : json(r.rows.map_bytes)},
             {"requests", requests_json(r.rows)},
@@ -213,6 +240,7 @@ std::string to_table(const Report& r) {
         text += fmt::format(", {} of modules that compress {:.2f} times", r.size.modules, r.size.compression);
     text += "\n";
     text += rows_text(r.rows);
+    if (r.fed) text += hot_text(*r.fed);
     if (r.losses.empty()) return text;
     text += fmt::format("  {:<22}{:.5f} at the first step, {:.5f} at the last of {}\n", "training loss",
                         r.losses.front(), r.losses.back(), r.losses.size());

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "evaluation.hpp"
+#include "feed.hpp"
 #include "meter.hpp"
 #include "options.hpp"
 #include "rows_report.hpp"
@@ -76,7 +77,8 @@ struct Report {
     ModelSize size;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;
-    RowsReport rows;  ///< of all steps
+    RowsReport rows;                        ///< of all steps
+    std::optional<std::array<Fed, 2>> fed;  ///< (kind): others and hot ones, with --hot-batches
 
     /// The epoch of the highest AUC; null where there is none.
     [[nodiscard]] const Epoch* best() const;

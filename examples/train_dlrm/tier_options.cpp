@@ -46,6 +46,18 @@ void add_tier_options(CLI::App& app, Options& o, TierFlags& flags) {
         ->type_name("BYTES")
         ->default_str("")
         ->group(group);
+    app.add_flag("--hot-batches", o.hot_batches,
+                 "Sort samples: those all of whose rows are in dp get batches of their own, which move no ids and no "
+                 "vectors")
+        ->group(group);
+    app.add_option("--hot-batch", o.hot_batch, "Samples a rank of a hot batch. Unless given: --batch")
+        ->type_name("N")
+        ->default_str("")
+        ->group(group);
+    app.add_option("--hot-order", o.hot_order,
+                   "spread: hot batches among the others, in proportion to their samples; first: before all others, "
+                   "for which the data is read twice")
+        ->group(group);
 }
 
 namespace {
@@ -78,6 +90,28 @@ sw::FlexShardOptions parse_placing(const CLI::App& app, const TierFlags& flags) 
     return placing;
 }
 
+/// \throws BadInput for options of hot batches that have no effect, or make no sense
+void check_hot_batches(const CLI::App& app, const Options& o) {
+    for (const char* flag : {"--hot-batch", "--hot-order"})
+        if (given(app, flag) && !o.hot_batches)
+            throw sw::BadInput{fmt::format("{} has no effect without --hot-batches", flag)};
+    if (!o.hot_batches) return;
+    if (given(app, "--hot-batch") && o.hot_batch < 1)
+        throw sw::BadInput{fmt::format("--hot-batch {}: give at least 1", o.hot_batch)};
+    if (o.hot_order != "spread" && o.hot_order != "first")
+        throw sw::BadInput{fmt::format("--hot-order '{}': give spread or first", o.hot_order)};
+    if (o.policies.sharding != "tiered")
+        throw sw::BadInput{
+            fmt::format("--hot-batches with --sharding {}: hot samples have rows of tier dp alone; give --sharding "
+                        "tiered, or leave it away",
+                        o.policies.sharding)};
+    if (o.policies.tiers[0] != "dp")
+        throw sw::BadInput{
+            fmt::format("--hot-batches with tiers {}: hot samples have rows of tier dp alone; give tiers dp,row or "
+                        "dp,flex,row, or leave it away",
+                        fmt::join(o.policies.tiers, ","))};
+}
+
 /// \throws BadInput for tiers that there is no layer of
 void check_tiers(const Options& o) {
     const std::vector<std::vector<std::string>> known{{"dp", "flex", "row"}, {"dp", "row"}, {"flex", "row"}};
@@ -88,7 +122,9 @@ void check_tiers(const Options& o) {
 
 }  // namespace
 
-void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
+namespace {
+
+void read_placing(const CLI::App& app, Options& o, const TierFlags& flags) {
     if (!o.plan.empty() && o.policies.sharding != "tiered")
         throw sw::BadInput{
             fmt::format("--plan {} says which rows are in which tier, and --sharding {} has none: give "
@@ -130,6 +166,13 @@ void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
     if (!o.profile.empty()) o.access = std::make_shared<const sw::AccessProfile>(sw::read_profile(o.profile));
 }
 
+}  // namespace
+
+void read_tiers(const CLI::App& app, Options& o, const TierFlags& flags) {
+    read_placing(app, o, flags);
+    check_hot_batches(app, o);
+}
+
 void check_row_files(const Options& o) {
     try {
         if (o.access != nullptr) sw::require_tables(*o.access, tables_of(o));
@@ -148,6 +191,8 @@ nlohmann::json tiers_json(const Options& o) {
     nlohmann::json json = {
         {"plan", o.plan}, {"profile", o.profile}, {"tiers", nullptr}, {"cut", nullptr}, {"budget", nullptr}};
     if (tiered) json["tiers"] = o.policies.tiers;
+    json["hot_batch"] = o.hot_batches ? nlohmann::json(o.hot_batch == 0 ? o.batch : o.hot_batch) : nlohmann::json();
+    json["hot_order"] = o.hot_batches ? nlohmann::json(o.hot_order) : nlohmann::json();
     if (plans) json["budget"] = o.placing.budget.value_or(0);
     if (plans && o.placing.dp && o.placing.flex) json["cut"] = o.placing.cut == sw::FlexShardCut::row ? "row" : "flex";
     return json;

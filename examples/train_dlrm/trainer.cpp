@@ -3,6 +3,7 @@
 #include "trainer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include "choose_policies.hpp"
 #include "data.hpp"
 #include "evaluation.hpp"
+#include "feed.hpp"
 #include "meter.hpp"
 #include "model.hpp"
 #include "output_files.hpp"
@@ -44,7 +46,7 @@ class Trainer {
           model_{o_, counted_},
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
-          batches_{counted_, *training_, batch_shape(o_).dense, batch_shape(o_).features},
+          batches_{counted_, *training_, o_, model_.embedding()},
           meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1} {
         if (test_) test_batches_.emplace(counted_, *test_, batch_shape(o_).dense, batch_shape(o_).features);
     }
@@ -81,13 +83,15 @@ class Trainer {
     Model model_;
     std::unique_ptr<Loader> training_;
     std::unique_ptr<Loader> test_;
-    Batches batches_;
+    Feed batches_;
     std::optional<Batches> test_batches_;
     Meter meter_;
 
     sw::ClickBatch current_;
     sw::ClickBatch upcoming_;
-    bool started_ = false;  // the ids of `upcoming_` are on their way
+    std::array<sw::BatchKind, 2> kinds_{};  // of both
+    std::array<Fed, 2> fed_{};              // (kind): what was learnt from
+    bool started_ = false;                  // the ids of `upcoming_` are on their way
     std::int64_t first_step_ = 0;
     std::int64_t seen_ = 0;  // samples of the training data, from its beginning
     std::int64_t skip_ = 0;  // samples that the loaded checkpoint has seen
@@ -157,7 +161,8 @@ void Trainer::save() {
 
 void Trainer::fetch(bool start) {
     started_ = batches_.announce(upcoming_) && start && seen_ >= skip_;
-    if (started_) model_.start(upcoming_);
+    kinds_[1] = batches_.kind();
+    if (started_) model_.start(upcoming_, kinds_[1]);
 }
 
 void Trainer::train() {
@@ -171,7 +176,7 @@ void Trainer::train() {
 }
 
 void Trainer::begin() {
-    meter_.begin(model_);
+    meter_.begin(model_, batches_);
     seconds_ = 0;
     batches_.forget_seconds();
     other_exchange_ = model_.exchange_seconds();
@@ -198,10 +203,11 @@ void Trainer::epoch(int number, Progress& progress) {
             batches_.fail();
         }
         if (global_samples == 0) {
-            if (meter_.steps() != 0) meter_.close(model_, true);
+            if (meter_.steps() != 0) meter_.close(model_, batches_, true);
             break;
         }
         std::swap(current_, upcoming_);
+        kinds_[0] = kinds_[1];
         const bool skipped = seen_ < skip_;
         seen_ += global_samples;
         if (skipped) {  // the run that saved the checkpoint has learnt from it
@@ -209,15 +215,15 @@ void Trainer::epoch(int number, Progress& progress) {
             fetch(o_.prefetch);
             continue;
         }
-        if (meter_.open()) meter_.predict(model_, current_);
+        if (meter_.open()) meter_.predict(model_, batches_, current_, kinds_[0]);
         const Stopwatch watch{seconds_};
         step(global_samples, progress);
         if (enough()) {
-            meter_.close(model_, false);
+            meter_.close(model_, batches_, false);
             break;
         }
         if (meter_.closing()) {
-            meter_.close(model_, false);
+            meter_.close(model_, batches_, false);
             model_.tracer().record(false);
             fetch(o_.prefetch);
         }
@@ -227,7 +233,11 @@ void Trainer::epoch(int number, Progress& progress) {
 }
 
 void Trainer::step(std::int64_t global_samples, Progress& progress) {
-    if (!started_) model_.start(current_);
+    if (!started_) model_.start(current_, kinds_[0]);
+    Fed& fed = fed_[static_cast<std::size_t>(kinds_[0])];
+    fed.samples += global_samples;
+    ++fed.batches;
+    const Stopwatch watch{fed.seconds};
     const bool last = o_.steps && model_.steps() + 1 >= *o_.steps;
     if (!last && !meter_.closing()) fetch(o_.prefetch);
     const std::span<const float> logits = model_.forward(current_);
@@ -332,6 +342,7 @@ void Trainer::report() {
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
     r.rows = rows_of_run(r.ranks);
+    if (o_.hot_batches) r.fed = fed_;
     for (std::size_t i = 0; i < losses_.size(); ++i) {
         double sum = 0;
         for (const auto& rank : losses)

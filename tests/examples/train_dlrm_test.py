@@ -378,6 +378,49 @@ def check_tiers(r):
     assert sum(tier["payload"] for tier in rows) == r["bytes"]["embedding_payload"] > 0, rows
 
 
+def hot_batches():
+    """Samples of replicated rows alone in batches of their own: all are learnt from, whatever the ranks, the order and the sizes of batches."""
+    names = [f"C{i + 1}" for i in range(26)]
+    write_row_plan("two.plan", ["dp", "row"], [(name, [60, 140], [], []) for name in names])
+    write_row_plan("three.plan", ["dp", "flex", "row"], [(name, [60, 20, 120], [], []) for name in names])
+    write_row_plan("none.plan", ["dp", "row"], [(name, [0, 200], [], []) for name in names])
+    write_row_plan("flex.plan", ["flex", "row"], [(name, [60, 140], [], []) for name in names])
+    common = ["--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512, "--samples", 1000, "--zipf", 1.8, "--sharding", "tiered"]
+    plain = report(*common, "--plan", "two.plan")
+    assert plain["hot"] is None and plain["config"]["hot_batch"] is None, plain["hot"]
+    found = set()
+    for arguments in ([], ["--hot-batch", 20], ["--hot-order", "first"], ["--ranks", 3, "--batch", 7, "--epochs", 2], ["--hot-batch", 3, "--requests", "coalesced"],
+                      ["--no-prefetch", "--hot-order", "first", "--hot-batch", 64], ["--plan", "three.plan", "--collective", "two_stage"],
+                      ["--ranks", 1, "--hot-batch", 5]):
+        arguments = ["--plan", "two.plan", *arguments]
+        r = report(*common, "--hot-batches", *arguments, says=["hot batches"])
+        hot = r["hot"]
+        assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], arguments
+        assert hot["samples"] + hot["other_samples"] == r["samples"] == 1000 * r["config"]["epochs"], hot
+        assert hot["batches"] + hot["other_batches"] == r["steps"] and hot["share"] == hot["samples"] / r["samples"], hot
+        assert hot["order"] == r["config"]["hot_order"] == ("first" if "first" in arguments else "spread")
+        found.add(hot["share"])
+        assert hot["seconds"] > 0 and hot["other_seconds"] > 0
+        if arguments == ["--plan", "two.plan"]:
+            assert report(*common, "--hot-batches", *arguments, "--no-prefetch")["losses"] == r["losses"]
+            # it goes on where it was
+            two = report(*common, "--hot-batches", *arguments, "--epochs", 2)
+            run(*common, "--hot-batches", *arguments, "--save", "model")
+            rest = report(*common, "--hot-batches", *arguments, "--epochs", 2, "--load", "model")
+            assert r["losses"] + rest["losses"] == two["losses"] and rest["first_step"] == r["steps"]
+    assert len(found) == 1 and 0.2 < found.pop() < 0.9, found  # the samples are hot or not, whoever reads them
+    for arguments, text in [
+            (["--hot-batch", 5], "--hot-batch has no effect without --hot-batches"),
+            (["--hot-order", "first"], "--hot-order has no effect without --hot-batches"),
+            (["--hot-batches", "--hot-batch", 0, "--plan", "two.plan"], "--hot-batch 0: give at least 1"),
+            (["--hot-batches", "--hot-order", "last", "--plan", "two.plan"], "--hot-order 'last': give spread or first"),
+            (["--hot-batches", "--sharding", "row"], "--hot-batches with --sharding row: hot samples have rows of tier dp alone"),
+            (["--hot-batches", "--plan", "flex.plan"], "--hot-batches with tiers flex,row: hot samples have rows of tier dp alone"),
+            (["--hot-batches", "--plan", "none.plan"], "hot batches with a row plan that replicates no row: give a plan with rows in the first tier")]:
+        error = run(*common, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
 def profiled():
     """A plan of the trainer's own is that of the programs, from a file or from a pass that nothing later notices."""
     write("train.tsv", click_lines(3000, 1))
@@ -787,6 +830,14 @@ def mpi():
         check_prediction(processes)
         for key in "losses auc loss bytes memory rows looked_up_rows row_map_bytes".split():
             assert threads[key] == processes[key], key
+    write_row_plan("hot.plan", ["dp", "row"], [(f"C{i + 1}", [60, 140], [], []) for i in range(26)])
+    for order in ("spread", "first"):
+        arguments = [*SMALL, "--sharding", "tiered", "--plan", "hot.plan", "--zipf", 1.8, "--hosts", 2, "--hot-batches", "--hot-batch", 20, "--hot-order", order]
+        threads = report(*arguments, "--ranks", 4)
+        processes = report(*arguments, ranks=4)
+        for key in "losses auc bytes memory".split():
+            assert threads[key] == processes[key], (order, key)
+        assert processes["bytes"]["moved"] == processes["bytes"]["predicted"] and processes["hot"]["samples"] == threads["hot"]["samples"] > 0
     for tower in ("dot", "cross"):
         arguments = [*SMALL, "--hosts", 2, "--bag", 2, "--collective", "hierarchical", "--tower", tower]
         threads = report(*arguments, "--ranks", 4)
@@ -823,6 +874,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "hot_batches": hot_batches, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
