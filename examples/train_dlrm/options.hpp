@@ -24,6 +24,12 @@
 
 namespace train_dlrm {
 
+/// A size of the cache that was tried.
+struct TriedCache {
+    std::int64_t rows = 0;
+    double step_seconds = 0;
+};
+
 /// Everything that a run depends on.
 struct Options {
     // where
@@ -73,6 +79,8 @@ struct Options {
     int per_feature = 0;                              ///< c of the towers' module
     int per_tower = 0;                                ///< p
     int tower_dim = 0;                                ///< D
+    std::vector<std::int64_t> tune_cache;             ///< rows in dp to try; none: the plan says how many
+    std::vector<TriedCache> tuned;                    ///< what was tried
     bool hot_batches = false;                         ///< samples of replicated rows alone have batches of their own
     std::int64_t hot_batch = 0;                       ///< samples a rank of these; 0: as of others
     std::string hot_order = "spread";                 ///< or first

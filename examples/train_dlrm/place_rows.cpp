@@ -21,6 +21,7 @@
 #include "shardwise/planning/access_counter.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
 #include "shardwise/planning/row_plans.hpp"
+#include "tune_cache.hpp"
 
 namespace train_dlrm {
 
@@ -92,7 +93,13 @@ Options place_rows(const Options& options, sw::CommunicatorRef comm) {
         const std::vector<int> dims(profile.tables.size(), o.dim);
         return sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), o.placing, comm.size());
     };
-    o.row_plan = std::make_shared<const sw::RowPlan>(plan(o.access ? *o.access : profile_training_data(o, comm)));
+    if (o.access == nullptr) o.access = std::make_shared<const sw::AccessProfile>(profile_training_data(o, comm));
+    if (!o.tune_cache.empty()) {
+        for (const std::int64_t rows : o.tune_cache)  // is wrong before anything is timed
+            o.row_plan = std::make_shared<const sw::RowPlan>(cache_plan(*o.access, rows, o.batch, comm.topology()));
+        return o;
+    }
+    o.row_plan = std::make_shared<const sw::RowPlan>(plan(*o.access));
     o.access = nullptr;
     o.policies.tiers = o.row_plan->tiers;
     if (comm.rank() == 0) say(o);

@@ -16,6 +16,8 @@ class Progress {
   public:
     /// \param steps  expected in all, 0 when there is no telling \param shown  false on all ranks but the first
     Progress(double steps, bool shown);
+    /// Of all steps, by what is known now; 0 when there is no telling.
+    void expect(double steps) { expected_ = steps; }
     /// After a step. \param loss  mean of this rank's samples
     void step(std::int64_t steps, std::int64_t global_samples, double loss);
     /// Ends the line.

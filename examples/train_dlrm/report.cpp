@@ -51,6 +51,13 @@ double hot_share(const std::array<Fed, 2>& fed) {
     return all == 0 ? 0 : static_cast<double>(fed[1].samples) / static_cast<double>(all);
 }
 
+json tuned_json(const Options& o) {
+    json tried = json::array();
+    for (const TriedCache& one : o.tuned)
+        tried.push_back({{"rows", one.rows}, {"step_seconds", one.step_seconds}});
+    return o.tuned.empty() ? json() : tried;
+}
+
 json hot_json(const Report& r, const Options& o) {
     if (!r.fed) return {};
     const auto& [others, hot] = *r.fed;
@@ -212,6 +219,7 @@ json to_json(const Report& r, const Options& o) {
                {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
                 {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
             {"time", time},
+            {"tuned", tuned_json(o)},
             {"hot", hot_json(r, o)},
             {"rows", tiers_json(r.rows)},
             {"row_map_bytes", r.rows.tiers.empty() ? json() : json(r.rows.map_bytes)},

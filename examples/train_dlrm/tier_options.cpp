@@ -46,6 +46,13 @@ void add_tier_options(CLI::App& app, Options& o, TierFlags& flags) {
         ->type_name("BYTES")
         ->default_str("")
         ->group(group);
+    app.add_option("--tune-cache", o.tune_cache,
+                   "Instead of planning by formulas: time some steps with each of these numbers of rows in dp, the "
+                   "most often used of all tables, and keep the fastest. With --tiers dp,row alone")
+        ->delimiter(',')
+        ->type_name("N,...")
+        ->default_str("")
+        ->group(group);
     app.add_flag("--hot-batches", o.hot_batches,
                  "Sort samples: those all of whose rows are in dp get batches of their own, which move no ids and no "
                  "vectors")
@@ -88,6 +95,22 @@ sw::FlexShardOptions parse_placing(const CLI::App& app, const TierFlags& flags) 
                         "all would stay there; give --budget BYTES above 0",
                         flags.budget)};
     return placing;
+}
+
+/// \throws BadInput for sizes of caches that make no sense, and options beside them that have no effect
+void check_tuning(const CLI::App& app, const Options& o) {
+    if (o.tune_cache.empty()) return;
+    for (const std::int64_t rows : o.tune_cache)
+        if (rows < 1) throw sw::BadInput{fmt::format("--tune-cache {}: give at least 1 row", rows)};
+    for (const char* flag : {"--cut", "--budget"})
+        if (given(app, flag))
+            throw sw::BadInput{fmt::format("{} has no effect with --tune-cache: it says how many rows dp has", flag)};
+    if (given(app, "--tiers") && app.get_option("--tiers")->as<std::string>() != "dp,row")
+        throw sw::BadInput{"--tune-cache is of tiers dp,row: leave --tiers away"};
+    if (o.hot_batches)
+        throw sw::BadInput{
+            "--tune-cache with --hot-batches: steps of two kinds have no one time; tune the cache first, and give "
+            "hot batches a plan of that size (plan_cache --cached)"};
 }
 
 /// \throws BadInput for options of hot batches that have no effect, or make no sense
@@ -135,7 +158,7 @@ void read_placing(const CLI::App& app, Options& o, const TierFlags& flags) {
             fmt::format("--plan {} and --profile {}: the one says which rows are in which tier, and the other is to "
                         "plan that from; give one of them",
                         o.plan, o.profile)};
-    for (const char* flag : {"--profile", "--profile-out", "--tiers", "--cut", "--budget"}) {
+    for (const char* flag : {"--profile", "--profile-out", "--tiers", "--cut", "--budget", "--tune-cache"}) {
         if (!given(app, flag)) continue;
         if (o.policies.sharding != "tiered")
             throw sw::BadInput{
@@ -158,7 +181,9 @@ void read_placing(const CLI::App& app, Options& o, const TierFlags& flags) {
         check_tiers(o);
         return;
     }
+    check_tuning(app, o);
     o.placing = parse_placing(app, flags);
+    if (!o.tune_cache.empty()) o.placing.flex = false;
     o.policies.tiers.clear();
     if (o.placing.dp) o.policies.tiers.emplace_back("dp");
     if (o.placing.flex) o.policies.tiers.emplace_back("flex");
@@ -191,6 +216,7 @@ nlohmann::json tiers_json(const Options& o) {
     nlohmann::json json = {
         {"plan", o.plan}, {"profile", o.profile}, {"tiers", nullptr}, {"cut", nullptr}, {"budget", nullptr}};
     if (tiered) json["tiers"] = o.policies.tiers;
+    json["tune_cache"] = o.tune_cache;
     json["hot_batch"] = o.hot_batches ? nlohmann::json(o.hot_batch == 0 ? o.batch : o.hot_batch) : nlohmann::json();
     json["hot_order"] = o.hot_batches ? nlohmann::json(o.hot_order) : nlohmann::json();
     if (plans) json["budget"] = o.placing.budget.value_or(0);

@@ -31,6 +31,7 @@
 #include "shardwise/plan/chrome_trace.hpp"
 #include "shardwise/plan/describe.hpp"
 #include "stopwatch.hpp"
+#include "tune_cache.hpp"
 
 namespace train_dlrm {
 
@@ -57,6 +58,8 @@ class Trainer {
     void save();
     void trace();
     void report();
+    /// What a step takes on the slowest rank: the median of `steps`, behind some to warm up. Collective.
+    double time_steps(int steps);
 
   private:
     struct Loss {
@@ -87,6 +90,7 @@ class Trainer {
     std::optional<Batches> test_batches_;
     Meter meter_;
 
+    const double epoch_samples_ = estimate_samples(o_);  // 0: there is no telling
     sw::ClickBatch current_;
     sw::ClickBatch upcoming_;
     std::array<sw::BatchKind, 2> kinds_{};  // of both
@@ -96,6 +100,7 @@ class Trainer {
     std::int64_t seen_ = 0;  // samples of the training data, from its beginning
     std::int64_t skip_ = 0;  // samples that the loaded checkpoint has seen
     std::vector<Loss> losses_;
+    std::vector<double> step_seconds_;
     std::vector<Epoch> epochs_;
     RunningQuality running_;
     double seconds_ = 0;         // of steps
@@ -237,7 +242,7 @@ void Trainer::step(std::int64_t global_samples, Progress& progress) {
     Fed& fed = fed_[static_cast<std::size_t>(kinds_[0])];
     fed.samples += global_samples;
     ++fed.batches;
-    const Stopwatch watch{fed.seconds};
+    const Clock::time_point begin = Clock::now();
     const bool last = o_.steps && model_.steps() + 1 >= *o_.steps;
     if (!last && !meter_.closing()) fetch(o_.prefetch);
     const std::span<const float> logits = model_.forward(current_);
@@ -245,8 +250,29 @@ void Trainer::step(std::int64_t global_samples, Progress& progress) {
     const double loss = model_.learn(current_, logits, global_samples);
     asked_ += std::ssize(current_.ids.values);
     losses_.push_back({loss, global_samples});
+    if (o_.hot_batches && !o_.steps)  // a step has as many samples as its kind
+        progress.expect(o_.epochs * epoch_samples_ * static_cast<double>(std::ssize(losses_)) /
+                        static_cast<double>(fed_[0].samples + fed_[1].samples));
     progress.step(model_.steps(), global_samples,
                   loss / static_cast<double>(std::max<std::int64_t>(1, current_.samples())));
+    step_seconds_.push_back(seconds_since(begin));
+    fed.seconds += step_seconds_.back();
+}
+
+double Trainer::time_steps(int steps) {
+    constexpr std::ptrdiff_t warm_up = 3;
+    Progress progress{0, false};
+    for (int number = 1; !enough() && std::ssize(step_seconds_) < warm_up + steps; ++number) {
+        const std::size_t before = step_seconds_.size();
+        epoch(number, progress);
+        if (step_seconds_.size() == before) throw sw::BadInput{"--tune-cache: there is no sample to time steps with"};
+    }
+    double slowest = 0;
+    const auto middle = step_seconds_.begin() + (warm_up + std::ssize(step_seconds_)) / 2;
+    std::nth_element(step_seconds_.begin() + warm_up, middle, step_seconds_.end());
+    for (const auto& theirs : sw::all_gather_v<double>(below_, std::span{&*middle, 1}))
+        slowest = std::max(slowest, theirs[0]);
+    return slowest;
 }
 
 Quality Trainer::quality() {
@@ -264,7 +290,7 @@ Quality Trainer::quality() {
 }
 
 double Trainer::expected_steps() const {
-    const double an_epoch = std::ceil(estimate_samples(o_) / static_cast<double>(o_.batch * below_.size()));
+    const double an_epoch = std::ceil(epoch_samples_ / static_cast<double>(o_.batch * below_.size()));
     const double of_data = o_.epochs * an_epoch;
     if (!o_.steps) return of_data;
     const auto wanted = static_cast<double>(*o_.steps);
@@ -359,7 +385,17 @@ void Trainer::report() {
 }  // namespace
 
 void run(const Options& asked, sw::CommunicatorRef comm) {
-    const Options options = choose_requests(place_rows(choose_sharding(asked, comm), comm), comm);
+    const Options placed = choose_requests(place_rows(choose_sharding(asked, comm), comm), comm);
+    const Options options = tune_cache(placed, comm, [&](const Options& with) {
+        constexpr int steps = 20;
+        Options o = with;
+        o.test.clear();
+        o.test_samples = 0;
+        o.measure = 0;
+        o.load.clear();
+        o.steps = steps + 3;
+        return Trainer{o, comm}.time_steps(steps);
+    });
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {

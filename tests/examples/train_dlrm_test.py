@@ -421,6 +421,36 @@ def hot_batches():
         assert len(error.strip().splitlines()) == 1, error
 
 
+def tune_cache():
+    """Sizes of the cache by the clock: the fastest is kept, and the report has all."""
+    common = ["--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512, "--samples", 640, "--zipf", 1.8, "--sharding", "tiered"]
+    run(*common, "--steps", 1, "--profile-out", "profile")
+    for arguments in (["--profile", "profile"], ["--requests", "auto"], ["--epochs", 1, "--steps", 2, "--no-prefetch"]):
+        r = report(*common, "--tune-cache", "3,900,50", *arguments, says=["cache of 900 rows: ", "--tune-cache: "])
+        check_prediction(r)
+        tried = r["tuned"]
+        assert [one["rows"] for one in tried] == r["config"]["tune_cache"] == [3, 900, 50] and all(one["step_seconds"] > 0 for one in tried), tried
+        assert r["rows"]["dp"]["rows"] == min(tried, key=lambda one: one["step_seconds"])["rows"], (tried, r["rows"])
+        assert r["first_step"] == 0 and r["steps"] == (2 if "--steps" in arguments else 20), r["steps"]
+    assert report(*common)["tuned"] is None
+    # those of the profile that are looked up most
+    run(*common, "--steps", 1, "--tune-cache", 40, "--profile", "profile", "--json", "report.json")
+    with open("report.json", encoding="utf-8") as file:
+        covered = json.load(file)["rows"]["dp"]["predicted_coverage"]
+    counts = sorted((count for name, counts in read_safetensors("profile")[1].items() if name.endswith("/lookups") for count in counts[1]), reverse=True)
+    assert abs(covered - 100 * sum(counts[:40]) / sum(counts)) < 1e-9, covered
+    for arguments, text in [
+            (["--tune-cache", 0], "--tune-cache 0: give at least 1 row"),
+            (["--tune-cache", "5,1e6"], "--tune-cache"),
+            (["--tune-cache", "5,6000"], "--tune-cache 6000: the profile saw"),
+            (["--tune-cache", 5, "--tiers", "dp,flex,row"], "--tune-cache is of tiers dp,row: leave --tiers away"),
+            (["--tune-cache", 5, "--budget", 5], "--budget has no effect with --tune-cache"),
+            (["--tune-cache", 5, "--hot-batches"], "--tune-cache with --hot-batches: steps of two kinds have no one time"),
+            (["--tune-cache", 5, "--sharding", "row"], "--tune-cache has no effect with --sharding row")]:
+        error = run(*common, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
 def profiled():
     """A plan of the trainer's own is that of the programs, from a file or from a pass that nothing later notices."""
     write("train.tsv", click_lines(3000, 1))
@@ -483,10 +513,10 @@ def explained():
 
 def profile_progress():
     """The pass that profiles shows on a terminal how fast it goes and how long it will take, and then goes on."""
-    shown, out = shown_on_terminal(sys.argv[1], "--samples", "400000", "--steps", "2", "--test-samples", "0", "--rows", "100",
+    shown, out = shown_on_terminal(sys.argv[1], "--samples", "1500000", "--steps", "2", "--test-samples", "0", "--rows", "100",
                                    "--sharding", "tiered")
     assert "rows placed by a profile of the training data: dp " in out, out
-    assert re.search(rb"profiling the training data: \d+ samples of about 400000 \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
+    assert re.search(rb"profiling the training data: \d+ samples of about 1500000 \(\d+ %\)   \d+ samples/s   \d+:\d\d left", shown), shown
 
 
 def profiled_wrong():
@@ -874,6 +904,6 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "hot_batches": hot_batches, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "hot_batches": hot_batches, "tune_cache": tune_cache, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
