@@ -21,6 +21,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/row_trace.hpp"
 #include "shardwise/planning/access_counter.hpp"
+#include "shardwise/planning/cached_samples.hpp"
 #include "shardwise/planning/merge_ranks.hpp"
 #include "train_dlrm/data.hpp"
 #include "train_dlrm/options.hpp"
@@ -112,6 +113,47 @@ std::int64_t count_mine(const Options& o, int rank, sw::AccessCounter& before, s
     return input.rows_seen ? input.rows_seen() : 0;
 }
 
+/// Looks at this rank's samples once more: all, or those behind the split.
+void look_at_mine(const Options& o, int rank, std::vector<sw::CachedSamples>& caches) {
+    const Input input = open(o, rank);
+    train_dlrm::ReadingProgress progress{rank == 0 ? expected_samples(o) / o.ranks : 0, rank == 0, o.ranks,
+                                         "use of caches: "};
+    std::int64_t first = rank * samples_at_once;
+    std::int64_t mine = 0;
+    while (const Batch* batch = input.next()) {
+        const std::int64_t from = std::clamp<std::int64_t>(o.split.value_or(0) - first, 0, batch->samples);
+        for (sw::CachedSamples& cache : caches)
+            cache.add(batch->view(), from, batch->samples);
+        first += samples_at_once * o.ranks;
+        progress.samples(mine += batch->samples);
+    }
+    progress.done();
+}
+
+/// What caches of --cache are to all ranks' samples. Collective.
+std::vector<CacheUse> use_caches(const Options& o, sw::ThreadCommunicator& comm, const sw::AccessProfile& profile) {
+    std::vector<sw::TableConfig> tables = tables_of(o);
+    for (std::size_t t = 0; t < tables.size(); ++t)
+        tables[t].rows = profile.tables[t].rows;
+    std::vector<sw::CachedSamples> caches;
+    for (const std::int64_t rows : o.caches)
+        caches.emplace_back(profile, tables, rows);
+    if (!caches.empty()) look_at_mine(o, comm.rank(), caches);
+    std::vector<CacheUse> all;
+    for (std::size_t i = 0; i < caches.size(); ++i) {
+        std::vector<std::int64_t> mine{caches[i].touching().begin(), caches[i].touching().end()};
+        mine.insert(mine.end(), {caches[i].samples(), caches[i].hot()});
+        std::vector<std::int64_t> sum(mine.size());
+        for (const auto& theirs : sw::all_gather_v<std::int64_t>(comm, mine))
+            std::transform(sum.begin(), sum.end(), theirs.begin(), sum.begin(), std::plus{});
+        all.push_back({.rows = o.caches[i],
+                       .samples = sum[sum.size() - 2],
+                       .hot = sum.back(),
+                       .quarters = {sum.begin(), sum.end() - 2}});
+    }
+    return all;
+}
+
 /// Gives the table whose size was not given as many rows as the files have.
 void fit_rows(sw::AccessProfile& profile, std::int64_t rows) {
     for (sw::TableAccess& table : profile.tables)
@@ -123,6 +165,10 @@ void fit_rows(sw::AccessProfile& profile, std::int64_t rows) {
 Profiles count_rows(const Options& o) {
     const auto start = train_dlrm::Clock::now();
     const std::vector<sw::TableConfig> tables = tables_of(o);
+    for (const std::string& file : o.files)
+        if (!o.caches.empty() && std::filesystem::exists(file) && !are_regular({file}))
+            throw sw::BadInput{
+                fmt::format("{} is no regular file, and --cache reads it twice: leave --cache away", file)};
     for (const std::string& file : o.files)
         if (o.ranks > 1 && std::filesystem::exists(file) && !are_regular({file}))
             throw sw::BadInput{
@@ -149,7 +195,9 @@ Profiles count_rows(const Options& o) {
             rows = std::max(rows, theirs[0]);
         fit_rows(sum, rows);
         if (rest) fit_rows(*rest, rows);
-        if (comm.rank() == 0) profiles = {.before = std::move(sum), .after = std::move(rest)};
+        std::vector<CacheUse> caches = use_caches(o, comm, sum);
+        if (comm.rank() == 0)
+            profiles = {.before = std::move(sum), .after = std::move(rest), .caches = std::move(caches)};
     });
     if (profiles.after && profiles.after->samples == 0)
         throw sw::BadInput{fmt::format("--split {}: there are {} lines, and none behind the split; give less", *o.split,

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "options.hpp"
 #include "shardwise/planning/access_profile.hpp"
@@ -13,9 +15,18 @@
 namespace profile_rows {
 
 /// What the files hold.
+/// What a cache of the hottest rows before the split is to samples.
+struct CacheUse {
+    std::int64_t rows = 0;
+    std::int64_t samples = 0;            ///< that were looked at: those behind the split, where there is one
+    std::int64_t hot = 0;                ///< of these, that have cached rows alone
+    std::vector<std::int64_t> quarters;  ///< (quarter of the cache, the hottest first): samples with a row of it
+};
+
 struct Profiles {
     shardwise::AccessProfile before;                ///< with --split, of the samples before; otherwise of all
     std::optional<shardwise::AccessProfile> after;  ///< of the rest
+    std::vector<CacheUse> caches;                   ///< (of --cache)
     double seconds = 0;                             ///< that it took to read and count
 };
 

@@ -29,6 +29,8 @@ void check(const Options& o) {
     }
     for (const std::int64_t count : o.hottest)
         if (count < 1) throw sw::BadInput{fmt::format("--hottest {}: give at least 1", count)};
+    for (const std::int64_t rows : o.caches)
+        if (rows < 4) throw sw::BadInput{fmt::format("--cache {}: give at least 4 rows, one a quarter", rows)};
     if (o.split && *o.split < 1) throw sw::BadInput{fmt::format("--split {}: give at least 1 line", *o.split)};
     if (o.ranks < 1) throw sw::BadInput{fmt::format("--ranks {}: give at least 1", o.ranks)};
     for (const std::string* path : {&o.out, &o.svg, &o.json})
@@ -77,6 +79,13 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
         app.add_option("--split", split,
                        "Profile so many lines, and try the same rows on the lines behind them (coverage_after)")
             ->default_str("");
+    app.add_option("--cache", o.caches,
+                   "For each of these numbers of rows, the most often looked up of all tables: what share of samples "
+                   "has no other row (they are hot), and a row of each quarter of them. The files are read once more; "
+                   "with --split, the lines behind it are looked at")
+        ->delimiter(',')
+        ->type_name("N,...")
+        ->default_str("");
     auto* counters = app.add_option("--counters", o.counters,
                                     "Count so many rows of a table at once: bounded memory, about 64 bytes each, and "
                                     "an error that is stated. Unless given: all rows, exactly")

@@ -22,6 +22,7 @@ struct Options {
     std::vector<std::int64_t> rows;     ///< of each table, or one number for all; none: as many as it takes
     std::vector<std::int64_t> hottest;  ///< numbers of rows whose coverage is asked for
     std::optional<std::int64_t> split;  ///< samples before; the rest comes after
+    std::vector<std::int64_t> caches;   ///< numbers of cached rows whose use is asked for
     std::int64_t counters = 0;          ///< rows counted at once, of each table; 0: all
     int ranks = 1;
     std::string out;

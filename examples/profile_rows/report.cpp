@@ -97,9 +97,23 @@ nlohmann::json to_json(const Profiles& profiles, const Options& o) {
     json["samples_after"] = profiles.after ? nlohmann::json(after) : nlohmann::json();
     json["samples_per_second"] =
         static_cast<double>(profiles.before.samples + after) / std::max(profiles.seconds, 1e-9);
+    json["cache"] = nlohmann::json::array();
+    for (const CacheUse& cache : profiles.caches) {
+        const auto share = [&](std::int64_t samples) {
+            return static_cast<double>(samples) / static_cast<double>(std::max<std::int64_t>(1, cache.samples));
+        };
+        nlohmann::json quarters = nlohmann::json::array();
+        for (const std::int64_t samples : cache.quarters)
+            quarters.push_back(share(samples));
+        json["cache"].push_back({{"rows", cache.rows},
+                                 {"samples", cache.samples},
+                                 {"hot_share", share(cache.hot)},
+                                 {"quarters", quarters}});
+    }
     json["config"] = {{name_of(o.form), o.files}, {"rows", o.rows},
                       {"hottest", o.hottest},     {"split", o.split ? nlohmann::json(*o.split) : nlohmann::json()},
-                      {"counters", o.counters},   {"ranks", o.ranks}};
+                      {"counters", o.counters},   {"ranks", o.ranks},
+                      {"cache", o.caches}};
     return json;
 }
 
@@ -123,6 +137,18 @@ std::string to_table(const Profiles& profiles, const Options& o) {
                 fmt::format("{:>18}", line.coverage_after.empty()
                                           ? fmt::format("{:.2f} %", line.coverage[i])
                                           : fmt::format("{:.2f}, {:.2f} %", line.coverage[i], line.coverage_after[i]));
+        text += "\n";
+    }
+    if (profiles.caches.empty()) return text;
+    text += fmt::format("\n{:<16}{:>14}{:>44}\n", "cached rows", "hot samples", "samples with a row of each quarter");
+    for (const CacheUse& cache : profiles.caches) {
+        const auto percent = [&](std::int64_t samples) {
+            return fmt::format("{:.2f} %", 100 * static_cast<double>(samples) /
+                                               static_cast<double>(std::max<std::int64_t>(1, cache.samples)));
+        };
+        text += fmt::format("{:<16}{:>14}", cache.rows, percent(cache.hot));
+        for (const std::int64_t samples : cache.quarters)
+            text += fmt::format("{:>11}", percent(samples));
         text += "\n";
     }
     return text;

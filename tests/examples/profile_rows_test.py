@@ -160,6 +160,32 @@ def split():
     assert r["coverage"] == first["coverage"] and r["tables"][5]["coverage"] == first["tables"][5]["coverage"], (r, first)
 
 
+def cache():
+    """What caches are to samples: which are hot, and which quarters they touch; of the lines behind a split, where there is one."""
+    dice = random.Random(4)
+    clicks = [click(dice) for _ in range(300)]
+    write("a.tsv", [line for line, _ in clicks])
+    write("t.txt", [str(skewed(dice, 300)) for _ in range(2000)])
+    rows = [int(line) for line in pathlib.Path("t.txt").read_text(encoding="utf-8").split()]
+    for split in (None, 700):
+        text, r = report("--trace", "t.txt", "--cache", "8,60", *(["--split", split] if split else []), "--ranks", 2)
+        order = sorted(collections.Counter(rows[:split]).items(), key=lambda pair: (-pair[1], pair[0]))
+        for use, size in zip(r["cache"], (8, 60)):
+            hot = {row: 4 * i // size for i, (row, _) in enumerate(order[:size])}
+            looked = rows[split or 0:]
+            assert use["rows"] == size and use["samples"] == len(looked)
+            close(use["hot_share"], sum(row in hot for row in looked) / len(looked))
+            for quarter in range(4):
+                close(use["quarters"][quarter], sum(hot.get(row) == quarter for row in looked) / len(looked))
+        assert "hot samples" in text and r["config"]["cache"] == [8, 60], text
+    _, r = report("--data", "a.tsv", "--rows", 60, "--cache", 400)
+    profiled = r["cache"][0]
+    assert 0 <= profiled["hot_share"] <= 1 and profiled["quarters"] == sorted(profiled["quarters"], reverse=True), profiled
+    assert report("--trace", "t.txt")[1]["cache"] == []
+    for arguments, text in ((["--cache", 3], "--cache 3: give at least 4 rows"), (["--cache", 100000], "a cache of 100000 rows: the profile saw")):
+        run("--trace", "t.txt", *arguments, status=2, says=[text])
+
+
 def ranks():
     """Threads share the files, and the profile is the same to the last count."""
     dice = random.Random(5)
@@ -302,5 +328,5 @@ def real_files():
     assert r["rows_seen"] == 34443 and [round(c) for c in r["coverage"]] == [81, 87], r
 
 
-main({"help": help_, "clicks": clicks, "trace": trace, "sequences": sequences, "split": split, "ranks": ranks, "counters": counters,
+main({"help": help_, "clicks": clicks, "trace": trace, "sequences": sequences, "split": split, "cache": cache, "ranks": ranks, "counters": counters,
       "picture": picture, "numpy": numpy, "progress": progress, "bad_data": bad_data, "bad_usage": bad_usage, "real_files": real_files})
