@@ -69,8 +69,8 @@ void check_usage(const CLI::App& app, const Options& o) {
         if (!given(flag)) throw sw::BadInput{fmt::format("{} is not given: {}", flag, why)};
     };
     if (given("--batch") && o.batch < 1) throw sw::BadInput{fmt::format("--batch {}: give at least 1", o.batch)};
-    constexpr std::array sizing{"--memory",      "--activation", "--runs", "--samples",
-                                "--least-batch", "--cached",     "--out",  "--svg"};
+    constexpr std::array sizing{"--memory", "--activation", "--runs", "--samples", "--least-batch",
+                                "--cached", "--out",        "--svg",  "--ranks",   "--hosts"};
     if (!o.replay.empty()) {
         refuse({"--distribution", "--law", "--profile", "--names", "--dim"}, "with --replay: the trace is the table");
         for (const char* flag : sizing)
@@ -79,6 +79,8 @@ void check_usage(const CLI::App& app, const Options& o) {
         return;
     }
     refuse({"--sizes", "--seed"}, "without --replay FILE");
+    if (!given("--out")) refuse({"--ranks", "--hosts"}, "without --out FILE: they are written into the plan");
+    if (!given("--ranks")) refuse({"--hosts"}, "without --ranks");
     if (!given("--memory")) {
         for (const char* flag : sizing)
             refuse({flag}, "without --memory M, which rows and batches share");
@@ -122,6 +124,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     Options o;
     sw::CacheSetting setting;
     std::int64_t cached = 0;
+    int ranks = 0;
+    int hosts = 1;
     CLI::App app{
         "Sizes a cache of embedding rows, one that every rank has, by how often rows are looked up (SCARS): the "
         "number\n"
@@ -166,6 +170,11 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
                    "File for a row plan of tiers dp (the cached rows) and row, as trainers take it (--plan). Rows of "
                    "--distribution and --law are numbered by how often they are looked up: row 0 is the hottest")
         ->type_name("FILE");
+    app.add_option("--ranks", ranks,
+                   "Ranks that take the plan of --out, with batches of that size: it then says how many rows a step is "
+                   "expected to touch, by which a layer chooses how their gradients are summed")
+        ->default_str("");
+    app.add_option("--hosts", hosts, "Hosts that they are on")->default_str("1");
     app.add_option("--replay", o.replay,
                    "File with a row number a line, in the order of time: what caches of --sizes hit, of the hottest "
                    "rows and of those used last, and with --batch the distinct rows of windows")
@@ -194,6 +203,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     if (!o.runs.empty()) setting.activation = measured_activation(o.runs);
     if (app.get_option("--memory")->count() != 0) o.setting = setting;
     if (cached_option->count() != 0) o.cached = cached;
+    if (app.get_option("--ranks")->count() != 0) o.topology = sw::Topology::of(ranks, hosts);
     for (const std::string* path : {&o.json, &o.svg, &o.out})
         if (!path->empty()) output_files::check_writable(*path, path == &o.out);
     return o;

@@ -9,6 +9,7 @@
 
 #include "row_tables.hpp"
 #include "shardwise/planning/cache_sizing.hpp"
+#include "shardwise/topology/topology.hpp"
 
 /// \file
 /// What plan_cache is asked for.
@@ -24,10 +25,11 @@ struct Options {
     std::optional<sw::CacheSetting> setting;  ///< a cache is to be sized
     bool least_batch_given = false;
     std::vector<std::string> runs;  ///< two reports, from which the memory of a sample is taken; none: it was given
-    std::optional<std::int64_t> cached;  ///< rows that are to be cached; not given: the best number
-    std::string out;                     ///< file for the row plan
-    std::string replay;                  ///< file of a trace, instead of tables
-    std::vector<std::int64_t> sizes;     ///< of caches to replay
+    std::optional<std::int64_t> cached;    ///< rows that are to be cached; not given: the best number
+    std::optional<sw::Topology> topology;  ///< of those that take the plan; not given: it does not say what steps touch
+    std::string out;                       ///< file for the row plan
+    std::string replay;                    ///< file of a trace, instead of tables
+    std::vector<std::int64_t> sizes;       ///< of caches to replay
     std::uint64_t seed = 0;
     std::string svg;
     std::string json;

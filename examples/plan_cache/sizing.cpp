@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "shardwise/planning/expected_touches.hpp"
 #include "shardwise/planning/row_plans.hpp"
+#include "shardwise/planning/workloads.hpp"
 #include "svg_plot.hpp"
 
 namespace plan_cache {
@@ -250,15 +252,23 @@ sw::RowPlan row_plan(const Sizing& s, const Options& o) {
     std::vector<std::vector<std::int64_t>> tiers;
     for (std::size_t t = 0; t < cached.size(); ++t)
         tiers.push_back({cached[t], s.tables[t].rows() - cached[t]});
-    if (!o.tables.profile.empty()) return sw::plan_by_frequency(o.tables.access, {"dp", "row"}, tiers);
+    const auto with_touches = [&](sw::RowPlan plan, const std::vector<sw::TableUse>& use) {
+        const auto samples = std::max<std::int64_t>(1, std::llround(o.batch != 0 ? s.batch : s.size.batch));
+        if (o.topology) sw::expect_touches(plan, use, samples, *o.topology);
+        return plan;
+    };
+    if (!o.tables.profile.empty())
+        return with_touches(sw::plan_by_frequency(o.tables.access, {"dp", "row"}, tiers), sw::use_of(o.tables.access));
     sw::RowPlan plan{.tiers = {"dp", "row"}, .tables = {}};
+    std::vector<sw::TableUse> use;
     for (std::size_t t = 0; t < cached.size(); ++t) {
         sw::TableRowPlan& table = plan.tables.emplace_back();
         table.table = s.tables[t].name;
         table.rows = s.tables[t].rows();
         table.tiers = tiers[t];
+        use.push_back({.table = table.table, .runs = s.tables[t].runs, .rows = {}});
     }
-    return plan;
+    return with_touches(std::move(plan), use);
 }
 
 }  // namespace plan_cache

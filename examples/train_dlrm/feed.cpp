@@ -8,7 +8,7 @@ Feed::Feed(sw::CommunicatorRef comm, Loader& loader, const Options& o, const sw:
     const BatchShape shape = batch_shape(o);
     if (o.hot_batches)
         hot_.emplace(
-            comm, loader, sw::HotRows{layer.blueprint()},
+            comm, loader, sw::HotRows{layer},
             sw::HotBatchesOptions{.batch = o.batch,
                                   .hot_batch = o.hot_batch == 0 ? o.batch : o.hot_batch,
                                   .order = o.hot_order == "first" ? sw::HotOrder::first : sw::HotOrder::spread},

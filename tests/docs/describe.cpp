@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/shardwise.hpp"
 
 namespace {
@@ -60,6 +61,10 @@ int main(int argc, char** argv) {
     if (sharding == "mixed") text = description<sw::Mixed<sw::DP, sw::Table, sw::Row>>(mermaid);
     if (sharding == "two_stage") text = description<sw::Row, sw::TwoStage>(mermaid);
     if (sharding == "hierarchical") text = description<sw::Row, sw::Hierarchical>(mermaid);
+    if (sharding == "hot") {
+        const auto traits = sw::KnownPolicies{}.traits({.shardings = {"dp", "row"}, .tiered = true});
+        text = sw::describe(traits.program_of(sw::BatchKind::hot), {"dp"});
+    }
     if (sharding == "coalesced") text = description<sw::Row, sw::Flat, sw::Coalesced>(mermaid);
     std::fputs(text.c_str(), stdout);
     return text.empty() ? 2 : 0;

@@ -50,22 +50,37 @@ TYPED_TEST(WarmStep, AllocatesNothing) {
                               .sharding = TypeParam::policies::mixed
                                               ? std::vector{"dp", "table", "row"}[static_cast<std::size_t>(t) % 3]
                                               : ""});
-        TypeParam layer{comm, tables};
+        sw::RowPlan plan{.tiers = {"dp", "row"}, .tables = {}};  // half of the rows are on every rank
+        if (boost::mp11::mp_size<typename TypeParam::policies::shardings>::value == 3)
+            plan.tiers = {"dp", "flex", "row"};
+        for (const sw::TableConfig& table : tables) {
+            plan.tables.push_back(sw::all_in_last_tier(table.name, table.rows, plan.tiers.size()));
+            plan.tables.back().tiers.front() += 50;
+            plan.tables.back().tiers.back() -= 50;
+        }
+        TypeParam layer{comm, tables, {.rows = TypeParam::policies::tiered ? &plan : nullptr}};
         sw::JaggedBatch<std::int64_t> batch{.samples = 16, .features = 5, .values = {}, .lengths = {}, .weights = {}};
         for (int i = 0; i < 16 * 5; ++i) {
             batch.lengths.push_back(i % 4);
             for (int k = 0; k < i % 4; ++k)
                 batch.values.push_back((i * 31 + k * 7 + comm.rank()) % 100);
         }
+        sw::JaggedBatch<std::int64_t> hot = batch;
+        for (std::int64_t& id : hot.values)
+            id %= 50;
         std::vector<float> numbers(static_cast<std::size_t>(16 * 3 * 5 * layer.width()), 0.25F);
-        const auto step = [&] {
-            auto flight = layer.start(batch.view());
+        const auto step_of = [&](const sw::JaggedBatch<std::int64_t>& of, sw::BatchKind kind) {
+            auto flight = layer.start(of.view(), kind);
             const auto output = layer.forward(flight);
             if constexpr (TypeParam::pooled) {
                 layer.backward(std::move(flight), {numbers.data(), output.rows(), output.columns()});
             } else {
                 layer.backward(std::move(flight), output);
             }
+        };
+        const auto step = [&] {
+            step_of(batch, sw::BatchKind::any);
+            if (TypeParam::policies::tiered) step_of(hot, sw::BatchKind::hot);
         };
         for (int i = 0; i < 3; ++i)
             step();

@@ -25,7 +25,7 @@ def near(found, expected, relative=1e-9):
 def help_():
     text = run("--help")
     for part in ("--distribution", "--law", "--profile", "--names", "--dim", "--batch", "--memory", "--activation", "--runs", "--samples", "--least-batch",
-                 "--cached", "--out", "--replay", "--sizes", "--seed", "--svg", "--json", "Exit status"):
+                 "--cached", "--out", "--ranks", "--hosts", "--replay", "--sizes", "--seed", "--svg", "--json", "Exit status"):
         assert part in text, part
 
 
@@ -87,6 +87,15 @@ def tables():
     tensors = read_safetensors("rows.plan")[1]
     assert tensors["tables/small/replicated"] == [7, 3] and tensors["tables/large/replicated"] == [5], tensors
     assert "large" in text and "small" in text
+    assert "tables/small/touches" not in tensors
+    # what a step is expected to touch, of batches of that size
+    for source, names in ((["--profile", "profile"], ("small", "large")), (["--law", "zipf:50", "--law", "zipf:9", "--names", "x,y"], ("x", "y"))):
+        plan(*source, "--dim", "2,8", "--memory", 16, "--activation", 1, "--cached", 3 if names[0] == "small" else 4, "--out", "rows.plan", "--ranks", 6, "--hosts", 2)
+        tensors = read_safetensors("rows.plan")[1]
+        assert len(tensors[f"tables/{names[0]}/touches"]) == 6, tensors
+        if names[0] == "small":  # four samples a rank
+            for at, samples in enumerate((4, 12, 24)):
+                assert tensors["tables/small/touches"][at] == round(sum(1 - (1 - q) ** samples for q in (0.5, 0.3))), tensors
     run("--profile", "profile", "--dim", "2,8", "--memory", 100, "--activation", 1, "--cached", 6, status=2,
         says=["6 cached rows: there are 5 that may be cached"])
 
@@ -188,6 +197,9 @@ def bad_usage():
         (["--distribution", "less", "--batch", 4], "less: the probabilities of its rows sum to 0.9; give some that sum to 1"),
         (["--distribution", "above", "--batch", 4], "above: a row has a probability of 1.5; give 0 to 1"),
         (["--distribution", "negative", "--batch", 4], "-0.5"),
+        ([*sized, "--activation", 20, "--ranks", 4], "--ranks has no effect without --out FILE"),
+        ([*sized, "--activation", 20, "--out", "p", "--hosts", 4], "--hosts has no effect without --ranks"),
+        ([*sized, "--activation", 20, "--out", "p", "--ranks", 4, "--hosts", 3], "3"),
         (["--law", "zipf:10", "--sizes", 3], "--sizes has no effect without --replay FILE"),
         (["--replay", "one"], "--sizes is not given: say how many rows the caches have"),
         (["--replay", "one", "--sizes", 3, "--dim", 4], "--dim has no effect with --replay: the trace is the table"),

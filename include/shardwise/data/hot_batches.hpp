@@ -22,6 +22,7 @@
 #include "shardwise/data/sample_queue.hpp"
 #include "shardwise/data/sizes_ahead.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_base.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/sharding/row_map.hpp"
 
@@ -49,6 +50,8 @@ class HotRows {
                 "hot batches with a row plan that replicates no row: give a plan with rows in the first tier, or leave "
                 "hot batches away"};
     }
+
+    explicit HotRows(const LayerBase& layer) : HotRows{layer.blueprint()} {}
 
     /// Whether every rank has the row. An id that is no row is not hot: what its batch looks up finds it wrong.
     [[nodiscard]] bool operator()(std::int64_t feature, std::int64_t id) const {

@@ -109,11 +109,11 @@ class SizesAhead {
         return all;
     }
 
-    CommunicatorRef comm_;      // NOLINT(*-non-private-member-variables-in-classes): of those that derive from it
-    bool failed_ = false;       // NOLINT(*-non-private-member-variables-in-classes)
-    std::string wrong_;         // NOLINT(*-non-private-member-variables-in-classes): what this rank could not read
-    double input_seconds_ = 0;  // NOLINT(*-non-private-member-variables-in-classes)
-    double sync_seconds_ = 0;   // NOLINT(*-non-private-member-variables-in-classes)
+    CommunicatorRef comm_;
+    bool failed_ = false;
+    std::string wrong_;  // what this rank could not read
+    double input_seconds_ = 0;
+    double sync_seconds_ = 0;
 
   private:
     Numbers mine_{};
