@@ -255,7 +255,7 @@ def batches(runs, sets):
 
 
 def quality(runs, sets):
-    """Steps are as many as the time holds, by the speed of runs of each setting."""
+    """AUC behind the last step. Steps are as many as the time holds, by the speed of runs of each setting."""
     out = []
     for data in sets:
         plan = ["--sharding", "tiered", "--plan", runs.plan(data, data.caches[-1])]
@@ -273,7 +273,7 @@ def quality(runs, sets):
                 for size, name, options in settings:
                     steps = max(1, round(seconds * statistics.median(speeds[size, name])))
                     report = runs.train(data, *options, "--batch", size, "--epochs", 1000, "--steps", steps, "--seed", seed, test=True)
-                    found.setdefault((size, name), []).append((report["auc"], steps, report["samples"]))
+                    found.setdefault((size, name), []).append((report["epochs"][-1]["auc"], steps, report["samples"]))
             for (size, name), all_ in found.items():
                 aucs = [auc for auc, _, _ in all_]
                 out.append({"data": data.name, "seconds": seconds, "batch": size, "variant": name, "median": statistics.median(aucs), "least": min(aucs), "most": max(aucs),
@@ -346,7 +346,7 @@ def draw(out, path):
         x += 100
     y += 30
     for q in out.get("quarters", []):
-        text(left, y - 12, f"{q['data']}, {q['cached']} cached rows: samples that touch each quarter; {100 * q['hot_share']:.1f} % touch nothing else", size=13)
+        text(left, y - 12, f"{q['data']}, {q['cached']} cached rows: share of samples with a row of each quarter; {100 * q['hot_share']:.1f} % have cached rows alone", size=13)
         for i, share in enumerate(q["quarters"]):
             text(left - 8, y + 13, ["first", "second", "third", "fourth"][i], "end")
             svg.append(f'<rect x="{left}" y="{y}" width="{500 * share:.1f}" height="16" fill="#a01c5c" fill-opacity="{1 - 0.2 * i:.1f}"/>')
@@ -366,7 +366,7 @@ def main():
     parser.add_argument("--criteo-test", nargs="+", metavar="FILE", help="others, to test on")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each setting, in turns")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, nargs="+", default=[2.0, 8.0], help="wall time of training, of quality")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[0.5, 2.0], help="wall time of training, of quality")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--svg", metavar="FILE")
     args = parser.parse_args()

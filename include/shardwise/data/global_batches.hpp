@@ -57,7 +57,7 @@ class GlobalBatches : public detail::SizesAhead<1> {
     /// others. Collective in order, does not wait; global_samples() follows before the next one.
     /// \returns false at the end of the data
     bool announce(ClickBatch& batch) {
-        const Seconds measured{input_seconds_};
+        const Seconds measured = measure_input();
         std::int64_t mine = ended;
         batch.resize_single(0, dense_columns_, features_);
         try {
@@ -66,7 +66,7 @@ class GlobalBatches : public detail::SizesAhead<1> {
                 mine = batch.samples();
             }
         } catch (const BadInput& error) {
-            wrong_ = error.what();
+            cannot_read(error.what());
             mine = unreadable;
         }
         tell({mine});
@@ -76,21 +76,21 @@ class GlobalBatches : public detail::SizesAhead<1> {
     /// \returns 0 when the data has ended
     /// \throws BadInput on every rank when the data of some ranks has ended and that of others has not
     [[nodiscard]] std::int64_t global_samples() {
-        const Seconds measured{sync_seconds_};
+        const Seconds measured = measure_sync();
         const std::vector<Numbers> all = hear();
         std::int64_t sum = 0;
         int ends = 0;
         int first_end = 0;
-        for (int rank = comm_.size() - 1; rank >= 0; --rank) {
+        for (int rank = ranks() - 1; rank >= 0; --rank) {
             const std::int64_t samples = all[static_cast<std::size_t>(rank)][0];
-            failed_ = failed_ || samples == unreadable;
+            hear_of(samples);
             if (samples == ended) {
                 ++ends;
                 first_end = rank;
             }
             sum += samples > 0 ? samples : 0;
         }
-        if (!failed_ && ends != 0 && ends != comm_.size())
+        if (!failed() && ends != 0 && ends != ranks())
             throw BadInput{concat({"the data of rank ", first_end,
                                    " has ended, and that of other ranks has not: give all ranks the same files"})};
         return sum;

@@ -153,13 +153,13 @@ class HotBatches : public detail::SizesAhead<3> {
     /// As GlobalBatches::announce. Collective; waits for the other ranks when a pass over the data begins.
     bool announce(ClickBatch& batch) {
         if (!agreed_) agree();
-        const Seconds measured{input_seconds_};
+        const Seconds measured = measure_input();
         batch.resize_single(0, dense_columns_, features_);
         kind_ = next_.value_or(0);
         if (next_) take(batch);
         fill();
         const auto [others, hot] = waiting().samples;
-        tell({!wrong_.empty() ? unreadable : next_ ? batch.samples() : ended, others, hot});
+        tell({!can_read() ? unreadable : next_ ? batch.samples() : ended, others, hot});
         return next_.has_value();
     }
     /// Of the batch that was announced last; the same on every rank.
@@ -167,10 +167,10 @@ class HotBatches : public detail::SizesAhead<3> {
     /// The number of samples of the announced batch over all ranks; waits for the others' numbers. Collective.
     /// \returns 0 when the data has ended
     [[nodiscard]] std::int64_t global_samples() {
-        const Seconds measured{sync_seconds_};
+        const Seconds measured = measure_sync();
         std::int64_t sum = 0;
         for (const Numbers& rank : hear_and_choose()) {
-            failed_ = failed_ || rank[0] == unreadable;
+            hear_of(rank[0]);
             sum += std::max<std::int64_t>(0, rank[0]);
         }
         return sum;
@@ -201,10 +201,10 @@ class HotBatches : public detail::SizesAhead<3> {
     /// Before the first batch of a pass.
     void agree() {
         {
-            const Seconds measured{input_seconds_};
+            const Seconds measured = measure_input();
             fill();
         }
-        const Seconds measured{sync_seconds_};
+        const Seconds measured = measure_sync();
         const auto [others, hot] = waiting().samples;
         tell({0, others, hot});
         static_cast<void>(hear_and_choose());
@@ -243,7 +243,7 @@ class HotBatches : public detail::SizesAhead<3> {
                 if (batch != nullptr) sort(*batch);
             }
         } catch (const BadInput& error) {
-            wrong_ = error.what();
+            cannot_read(error.what());
             ended_ = true;
         }
     }

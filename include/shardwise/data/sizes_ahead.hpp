@@ -109,13 +109,22 @@ class SizesAhead {
         return all;
     }
 
+    /// Measures reading, and waiting for other ranks, until the end of its life.
+    [[nodiscard]] Seconds measure_input() { return Seconds{input_seconds_}; }
+    [[nodiscard]] Seconds measure_sync() { return Seconds{sync_seconds_}; }
+    /// This rank cannot read on, and why.
+    void cannot_read(const std::string& why) { wrong_ = why; }
+    [[nodiscard]] bool can_read() const noexcept { return wrong_.empty(); }
+    /// What a rank told in place of a batch's samples.
+    void hear_of(std::int64_t samples) noexcept { failed_ = failed_ || samples == unreadable; }
+    [[nodiscard]] int ranks() const { return comm_.size(); }
+
+  private:
     CommunicatorRef comm_;
     bool failed_ = false;
     std::string wrong_;  // what this rank could not read
     double input_seconds_ = 0;
     double sync_seconds_ = 0;
-
-  private:
     Numbers mine_{};
     std::vector<Buffer<std::byte>> theirs_;  // (rank)
     std::vector<OutMessage> out_;

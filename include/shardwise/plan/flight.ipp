@@ -156,10 +156,10 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& mes
                     " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
                     envelope.segment, ": all ranks start, look up and learn from the same batches in one order"})};
     if (envelope.digest != digest_)
-        throw Mismatch{concat(
-            {at(s), ": rank ", message.from,
-             " runs another layer: give every rank the same policies, tables, row plan, options and number of steps, and "
-             "start batches of one kind together"})};
+        throw Mismatch{concat({at(s), ": rank ", message.from,
+                               " runs another layer: give every rank the same policies, tables, row plan, options and "
+                               "number of steps, and "
+                               "start batches of one kind together"})};
     travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
 }
 
