@@ -9,16 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "svg_plot.hpp"
+
 namespace partition_towers {
 
 namespace {
-
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char c : text)
-        safe += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string{c};
-    return safe;
-}
 
 /// Hues as far from each other as may be, in two lightnesses in turn, as #rrggbb: every viewer knows that.
 std::string colour(int tower, int towers) {
@@ -55,7 +50,7 @@ std::string picture(const shardwise::Partition& partition, const std::vector<std
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         "<text x=\"{2}\" y=\"28\" font-size=\"15\">{3}</text>\n",
-        side + 110, side, margin, escaped(title));
+        side + 110, side, margin, svg_plot::escaped(title));
     for (std::size_t f = 0; f < names.size(); ++f) {
         const double x = place(partition.points[f], 0);
         const double y = place(partition.points[f], 1);
@@ -64,7 +59,7 @@ std::string picture(const shardwise::Partition& partition, const std::vector<std
             "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" fill=\"{}\"/>"
             "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"white\">{}</text>"
             "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-            x, y, colour(tower, towers), x, y + 4, tower, x, y - 13, escaped(names[f]));
+            x, y, colour(tower, towers), x, y + 4, tower, x, y - 13, svg_plot::escaped(names[f]));
     }
     for (int tower = 0; tower < towers; ++tower)
         svg += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"7\" fill=\"{}\"/><text x=\"{}\" y=\"{}\">tower {}</text>\n",

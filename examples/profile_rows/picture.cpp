@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "shardwise/planning/coverage.hpp"
+#include "svg_plot.hpp"
 
 namespace profile_rows {
 
@@ -21,13 +22,6 @@ constexpr double left = 80;
 constexpr double top = 50;
 constexpr double bottom = height - 60;
 constexpr double right = width - 110;
-
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char c : text)
-        safe += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string{c};
-    return safe;
-}
 
 /// Whole decades, as exponents, that hold all values.
 struct Decades {
@@ -124,7 +118,7 @@ std::string picture(const shardwise::AccessProfile& profile, const std::string& 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         "<text x=\"{2}\" y=\"28\" font-size=\"15\">{3}</text>\n",
-        width, height, left, escaped(title));
+        width, height, left, svg_plot::escaped(title));
     svg += axes(ranks, frequencies);
     const double step = std::min(18.0, (bottom - top) / std::max<double>(1, static_cast<double>(curves.size())));
     for (std::size_t t = 0; t != curves.size(); ++t) {
@@ -140,7 +134,7 @@ std::string picture(const shardwise::AccessProfile& profile, const std::string& 
         svg += fmt::format(
             "<line x1=\"{0:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" stroke-width=\"3\"/>"
             "<text x=\"{4:.1f}\" y=\"{5:.1f}\">{6}</text>\n",
-            right + 14, right + 34, y, colour, right + 40, y + 4, escaped(profile.tables[t].name));
+            right + 14, right + 34, y, colour, right + 40, y + 4, svg_plot::escaped(profile.tables[t].name));
     }
     return svg + "</svg>\n";
 }
