@@ -81,18 +81,18 @@ class QueuedLayer {
                 .sequences = {}};
         layer_->backward(std::move(flight), vectors);
     }
-    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally,
-                          sw::BatchKind kind = sw::BatchKind::any) {
+    sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally, sw::BatchKind kind,
+                          sw::SyncTally& sync) {
         if (batches.at(0).wide) {
             std::vector<sw::JaggedView<std::int64_t>> views;
             for (const Batch& batch : batches)
                 views.push_back(batch.wide_view);
-            return layer_->predict_cost(views, &tally, kind);
+            return layer_->predict_cost(views, &tally, kind, &sync);
         }
         std::vector<sw::JaggedView<std::int32_t>> views;
         for (const Batch& batch : batches)
             views.push_back(batch.narrow_view);
-        return layer_->predict_cost(views, &tally, kind);
+        return layer_->predict_cost(views, &tally, kind, &sync);
     }
 
   private:
@@ -140,10 +140,11 @@ struct Composition {
     }
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
                                    std::uint64_t seed, const sw::Towers& towers = {}, bool by_names = false,
-                                   const sw::RowPlan* rows = nullptr) const {
+                                   const sw::RowPlan* rows = nullptr, const sw::GroupOptions& groups = {}) const {
         const sw::LayerOptions options{.learning_rate = {.base = learning_rate},
                                        .seed = seed,
                                        .towers = towers,
+                                       .groups = groups,
                                        .rows = rows,
                                        .memory = nullptr,
                                        .tracer = nullptr};

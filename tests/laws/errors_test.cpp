@@ -18,8 +18,10 @@
 namespace laws {
 namespace {
 
-/// Row contents of every shard of a rank.
+/// Row contents of every shard of a rank. Collective.
 std::vector<float> weights_of(sw::LayerBase& layer) {
+    while (layer.advance_sync()) {
+    }
     std::vector<float> all;
     layer.for_each_shard([&](const sw::ShardView& shard, const auto&) {
         all.insert(all.end(), shard.weights, shard.weights + shard.rows * shard.dim);
@@ -57,6 +59,13 @@ using Kind = std::tuple<std::string, std::string, std::string>;
 
 std::string text_of(const Kind& kind) {
     return std::get<0>(kind) + "_" + std::get<1>(kind) + "_" + std::get<2>(kind);
+}
+
+/// Of two hosts of two ranks.
+const std::vector<sw::GroupOptions>& all_groups() {
+    static const std::vector<sw::GroupOptions> all{
+        {}, {.count = 2}, {.count = 2, .placement = sw::GroupPlacement::inside_hosts}, {.count = 4}};
+    return all;
 }
 
 class Errors : public testing::TestWithParam<Kind> {
@@ -106,15 +115,17 @@ class Errors : public testing::TestWithParam<Kind> {
 };
 
 TEST_P(Errors, BadBatchOnOneRankIsTheSameErrorOnAll) {
-    for (const Spoilt& spoilt : all_spoilt()) {
-        SCOPED_TRACE(spoilt.what);
+    for (std::size_t turn = 0; turn < all_spoilt().size() * all_groups().size(); ++turn) {
+        const Spoilt& spoilt = all_spoilt()[turn / all_groups().size()];
+        const sw::GroupOptions& groups = all_groups()[turn % all_groups().size()];
+        SCOPED_TRACE(spoilt.what + (", groups " + std::to_string(groups.count)));
         sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
         Case c{.topology = world.topology(), .form = spoilt.form};
         const Scenario s = scenario(spoilt, 4);
         std::mutex mutex;
         std::vector<std::string> errors;
         world.run([&](sw::ThreadCommunicator& comm) {
-            auto layer = composition().make(comm, s.tables, 0.1F, 5);
+            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups);
             const auto me = static_cast<std::size_t>(comm.rank());
             const auto learn = [&](std::size_t step) {
                 const RankBatch& b = s.steps[step][me];
@@ -154,23 +165,24 @@ TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
     const Scenario s = scenario(fine, 4);
     sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
     const Case c{.topology = world.topology()};
-    world.run([&](sw::ThreadCommunicator& comm) {
-        auto layer = composition().make(comm, s.tables, 0.1F, 5);
-        const auto me = static_cast<std::size_t>(comm.rank());
-        const auto before = weights_of(*layer);
-        layer.start(s.steps[0][me].view(c, 3));
-        static_cast<void>(layer.forward());
-        const std::int64_t rows = comm.rank() == 2 ? 3 : 4;
-        try {
-            layer.backward({{s.steps[0][me].gradient.data(), rows, 5, 15}});
-            throw Broken{"no error"};
-        } catch (const sw::BadInput& error) {
-            if (std::string{error.what()}.find("rank 2: the gradient is 3 x 15, and the output 4 x 15") ==
-                std::string::npos)
-                throw Broken{error.what()};
-        }
-        if (weights_of(*layer) != before) throw Broken{"a table has changed"};
-    });
+    for (const sw::GroupOptions& groups : all_groups())
+        world.run([&](sw::ThreadCommunicator& comm) {
+            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups);
+            const auto me = static_cast<std::size_t>(comm.rank());
+            const auto before = weights_of(*layer);
+            layer.start(s.steps[0][me].view(c, 3));
+            static_cast<void>(layer.forward());
+            const std::int64_t rows = comm.rank() == 2 ? 3 : 4;
+            try {
+                layer.backward({{s.steps[0][me].gradient.data(), rows, 5, 15}});
+                throw Broken{"no error"};
+            } catch (const sw::BadInput& error) {
+                if (std::string{error.what()}.find("rank 2: the gradient is 3 x 15, and the output 4 x 15") ==
+                    std::string::npos)
+                    throw Broken{error.what()};
+            }
+            if (weights_of(*layer) != before) throw Broken{"a table has changed"};
+        });
 }
 
 /// The shardings and collectives that this build has.

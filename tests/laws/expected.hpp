@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
@@ -23,12 +25,64 @@ struct Expected {
     struct Step {
         std::map<int, std::vector<std::vector<Vector>>> results;  // (rank), (feature, row); with modules (tower, row)
         std::vector<Vector> relay_gradients;                      // (rank), with modules
-        std::vector<Vector> tower_gradients;                      // (tower), with modules
+        std::vector<std::vector<Vector>> tower_gradients;         // (group, tower), with modules
+        std::vector<Vector> module_gradients;                     // (tower): of all groups
     };
     Scenario scenario;
     std::vector<Step> steps;
-    std::vector<ReferenceTable> tables;  // after the last step
+    std::vector<std::vector<ReferenceTable>> tables;  // (group, table), after the last step
 };
+
+/// Every weight and moment becomes the mean over the groups: on each host from the first of its copies on, then over
+/// hosts from the first on, in double.
+inline void make_equal(const Case& c, std::vector<Reference>& groups) {
+    const auto mean = [&](auto number_of) {
+        std::vector<std::pair<int, double>> hosts;  // each with its sum
+        for (int group = 0; group < c.groups; ++group) {
+            const double number = number_of(groups[static_cast<std::size_t>(group)]);
+            const int host = c.topology.host_of(c.rank_of(group, 0));
+            if (hosts.empty() || hosts.back().first != host)
+                hosts.emplace_back(host, number);
+            else
+                hosts.back().second += number;
+        }
+        double sum = hosts[0].second;
+        for (std::size_t i = 1; i < hosts.size(); ++i)
+            sum += hosts[i].second;
+        const auto rounded = static_cast<float>(sum / c.groups);
+        for (Reference& group : groups)
+            number_of(group) = rounded;
+    };
+    const auto means = [&](auto vector_of) {
+        for (std::size_t i = 0; i < vector_of(groups[0]).size(); ++i)
+            mean([&](Reference& group) -> float& { return vector_of(group)[i]; });
+    };
+    for (std::size_t t = 0; t < groups[0].tables().size(); ++t) {
+        const ReferenceTable& table = groups[0].tables()[t];
+        for (std::size_t row = 0; row < table.weights.size(); ++row) {
+            means([&](Reference& group) -> Vector& { return group.tables()[t].weights[row]; });
+            for (std::size_t slot = 0; slot < table.element_state.size(); ++slot)
+                means([&](Reference& group) -> Vector& { return group.tables()[t].element_state[slot][row]; });
+            means([&](Reference& group) -> Vector& { return group.tables()[t].row_state[row]; });
+        }
+    }
+}
+
+/// The sum over the groups of a module's gradient: along the tree, from +0.0.
+inline Vector sum_of_groups(const Case& c, const std::vector<std::vector<Vector>>& gradients, std::size_t tower) {
+    const std::size_t size = gradients[0][tower].size();
+    std::map<int, Vector> hosts;
+    for (int group = 0; group < c.groups; ++group) {
+        Vector& host = hosts.try_emplace(c.topology.host_of(c.rank_of(group, 0)), size, 0.0F).first->second;
+        for (std::size_t i = 0; i < size; ++i)
+            host[i] += gradients[static_cast<std::size_t>(group)][tower][i];
+    }
+    Vector sum(size, 0.0F);
+    for (const auto& [number, host] : hosts)
+        for (std::size_t i = 0; i < size; ++i)
+            sum[i] += host[i];
+    return sum;
+}
 
 /// \param ranks  whose results are asked for
 inline Expected make_expected(const Composition& composition, const Case& c, const std::vector<int>& ranks) {
@@ -36,18 +90,41 @@ inline Expected make_expected(const Composition& composition, const Case& c, con
                                            composition.has_modules(), composition.tiered),
                  .steps = {},
                  .tables = {}};
-    Reference reference{composition, all.scenario, c.topology, learning_rate, c.seed, c.towers};
-    for (const std::vector<RankBatch>& batches : all.scenario.steps) {
+    std::vector<Reference> groups;
+    for (int group = 0; group < c.groups; ++group)
+        groups.emplace_back(composition, all.scenario, c.group_topology(), learning_rate, c.seed, c.towers);
+    const auto modules = static_cast<std::size_t>(groups[0].modules());
+    for (std::size_t number = 0; number < all.scenario.steps.size(); ++number) {
+        const std::vector<RankBatch>& batches = all.scenario.steps[number];
         Expected::Step& step = all.steps.emplace_back();
-        for (const int rank : ranks)
-            step.results[rank] = reference.forward(batches[static_cast<std::size_t>(rank)], rank);
-        reference.step(batches);
-        for (int rank = 0; reference.modules() > 0 && rank < c.topology.ranks(); ++rank)
-            step.relay_gradients.push_back(reference.relay_gradient(rank));
-        for (int tower = 0; tower < reference.modules(); ++tower)
-            step.tower_gradients.push_back(reference.tower_gradient(tower));
+        step.relay_gradients.resize(batches.size());
+        for (int group = 0; group < c.groups; ++group) {
+            Reference& reference = groups[static_cast<std::size_t>(group)];
+            for (int index = 0; index < c.topology.ranks() / c.groups; ++index) {
+                const int rank = c.rank_of(group, index);
+                if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
+                    step.results[rank] = reference.forward(batches[static_cast<std::size_t>(rank)], index);
+            }
+            reference.step(c.of_group(group, batches));
+            auto& gradients = step.tower_gradients.emplace_back();
+            for (std::size_t tower = 0; tower < modules; ++tower)
+                gradients.push_back(reference.tower_gradient(static_cast<int>(tower)));
+            for (int index = 0; modules > 0 && index < c.topology.ranks() / c.groups; ++index)
+                step.relay_gradients[static_cast<std::size_t>(c.rank_of(group, index))] =
+                    reference.relay_gradient(index);
+        }
+        for (std::size_t tower = 0; tower < modules; ++tower) {
+            step.module_gradients.push_back(c.groups == 1 ? step.tower_gradients[0][tower]
+                                                          : sum_of_groups(c, step.tower_gradients, tower));
+            for (Reference& reference : groups)
+                reference.learn_module(static_cast<int>(tower), step.module_gradients.back());
+        }
+        const bool last = number + 1 == all.scenario.steps.size();
+        if (c.groups > 1 && ((number + 1) % static_cast<std::size_t>(c.sync_every) == 0 || (last && c.sync_last)))
+            make_equal(c, groups);
     }
-    all.tables = reference.tables();
+    for (const Reference& reference : groups)
+        all.tables.push_back(reference.tables());
     return all;
 }
 

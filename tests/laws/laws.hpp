@@ -10,6 +10,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
@@ -18,6 +20,7 @@
 #include "laws/scenario.hpp"
 #include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/counting.hpp"
+#include "shardwise/topology/replica_groups.hpp"
 
 /// \file
 /// The two laws for one composition, one case, one rank: same meaning, and no surprise on the wire.
@@ -71,7 +74,7 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     const Scenario& scenario = reference.scenario;
     sw::CountingCommunicator<C> comm{below};
     auto layer = composition.make(comm, scenario.tables, learning_rate, c.seed, scenario.towers(c), c.by_names,
-                                  scenario.row_plan());
+                                  scenario.row_plan(), c.group_options());
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
@@ -81,14 +84,21 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
     Dice progress{c.seed * 977 + me};
-    sw::BasicTreeAllReduce<float, sw::OneTower> over_tower{comm, layer->topology()};
-    const int tower = layer->topology().tower_of(static_cast<int>(me));
+    const sw::ReplicaGroups& groups = layer->groups();
+    const auto group = static_cast<std::size_t>(c.group_of(comm.rank()));
+    sw::BasicTreeAllReduce<float, sw::OneTower> over_tower{comm, layer->topology(), groups};
+    sw::BasicTreeAllReduce<float> over_copies{comm, groups.between_copies(), groups.of_copies()};
+    const auto tower_of = [&](int rank) {
+        return static_cast<std::size_t>(layer->topology().tower_of(groups.index_of(rank)));
+    };
+    const std::size_t tower = tower_of(comm.rank());
 
     sw::TrafficMatrix predicted{c.topology};
     const std::vector<std::size_t> flights = flights_of(scenario.hot, c.ahead);
     std::array<std::vector<sw::MemoryTally>, 2> tallies;  // of flights of each kind
     for (auto& kind : tallies)
         kind.resize(static_cast<std::size_t>(c.ahead) + 1);
+    sw::SyncTally syncs;
     const auto kind_of = [&](std::size_t step) { return scenario.hot[step] ? sw::BatchKind::hot : sw::BatchKind::any; };
     int started = 0;
     const auto start_until = [&](int end) {
@@ -105,12 +115,13 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
             views.push_back(batch.view(c, scenario.features()));
         const auto number = static_cast<std::size_t>(step);
         const sw::LayerCost cost =
-            layer.predict(views, tallies[scenario.hot[number] ? 1 : 0][flights[number]], kind_of(number));
+            layer.predict(views, tallies[scenario.hot[number] ? 1 : 0][flights[number]], kind_of(number), syncs);
         const sw::Traffic there = cost.forward.total();
         if (scenario.hot[number] && there.host.payload + there.cross_host.payload != 0)
             throw Broken{where + ": a hot batch moves ids or vectors"};
         predicted += cost.forward;
         predicted += cost.backward;
+        predicted += cost.sync;
 
         start_until(step + 1 + c.ahead);
         if (c.random_progress)
@@ -138,23 +149,43 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
             if (!mine.gradient.empty()) g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
         }
         layer.backward(gradient);
+        if (c.random_progress)
+            for (std::int64_t i = static_cast<std::int64_t>((c.seed + number) % 4); i > 0; --i)
+                layer->advance_sync();  // at one place of the program on all ranks
         if (!composition.has_modules()) continue;
         Mix& module = layer->template module<Mix>();
         const std::string at = where + ", step " + std::to_string(step) + ", gradient of the module";
         expect_same_all(module.gradient().span(), reference_step.relay_gradients[me], at + " at the relay");
         over_tower(module.gradient().span());
-        expect_same_all(module.gradient().span(), reference_step.tower_gradients[static_cast<std::size_t>(tower)],
-                        at + " of the tower");
+        expect_same_all(module.gradient().span(), reference_step.tower_gradients[group][tower], at + " of the tower");
+        if (c.groups > 1) {
+            over_copies(module.gradient().span());
+            expect_same_all(module.gradient().span(), reference_step.module_gradients[tower],
+                            at + " of the towers of all groups");
+        }
         for (std::size_t i = 0; i < module.weights().size(); ++i)
             module.weights()[i] = std::fma(-learning_rate, module.gradient()[i], module.weights()[i]);
-        predicted += sw::predict_group_all_reduce<float, sw::OneTower>(layer->topology(), [&](int rank) {
-            const auto of = static_cast<std::size_t>(layer->topology().tower_of(rank));
-            return std::int64_t{layer->towers().shapes[of].width()} * layer->towers().outputs[of];
-        });
+        const auto elements = [&](int rank) {
+            return std::int64_t{layer->towers().shapes[tower_of(rank)].width()} *
+                   layer->towers().outputs[tower_of(rank)];
+        };
+        predicted += sw::predict_group_all_reduce<float, sw::OneTower>(layer->topology(), groups, elements);
+        if (c.groups > 1)
+            predicted +=
+                sw::predict_group_all_reduce<float, sw::World>(groups.between_copies(), groups.of_copies(), elements);
     }
 
+    while (layer->advance_sync()) {
+    }
+    if (c.groups > 1 && c.sync_last) {
+        const bool due = c.steps % c.sync_every != 0;
+        if (layer->sync() != due) throw Broken{where + ": a last sync " + (due ? "did nothing" : "was not due")};
+        if (due)
+            for (const sw::SegmentCost& segment : layer->blueprint().predict_sync(syncs, comm.rank()))
+                predicted += segment.traffic;
+    }
     layer->for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
-        const ReferenceTable& table = reference.tables[static_cast<std::size_t>(shard.table)];
+        const ReferenceTable& table = reference.tables[group][static_cast<std::size_t>(shard.table)];
         const std::size_t slots = table.element_state.size();
         for (std::int64_t local = 0; local < shard.rows; ++local) {
             const auto row = static_cast<std::size_t>(row_of(local));
@@ -187,6 +218,7 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     for (const auto& kind : tallies)
         for (const sw::MemoryTally& tally : kind)
             dynamic += tally.bytes();
+    dynamic += syncs.memory().bytes();
     const auto expect_bytes = [&](const char* what, std::int64_t measured, std::int64_t foreseen) {
         if (measured != foreseen)
             throw Broken{where + ": " + what + " memory of " + std::to_string(measured) + " bytes, predicted " +
@@ -223,12 +255,27 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
         c.random_progress = c.ahead > 0 && turn % 2 == 1;
         c.steps = 4;
         c.by_names = (turn / 13) % 2 == 1;
+        // some number of groups; every other case has one
+        std::vector<std::pair<int, bool>> groups;  // with those whose copies are neighbours on a host
+        for (int some = 2; some <= c.topology.ranks() && (turn / 7) % 2 == 1; ++some)
+            for (const bool inside : {false, true})
+                if (inside ? c.topology.ranks_per_host % some == 0
+                           : c.topology.hosts % some == 0 ||
+                                 (some % c.topology.hosts == 0 && c.topology.ranks() % some == 0))
+                    groups.emplace_back(some, inside);
+        if (!groups.empty()) {
+            std::tie(c.groups, c.inside) = groups[(turn / 3 + number) % groups.size()];
+            c.sync_every = turn % 2 == 0 ? 1 : 3;
+            c.all_rows = turn % 3 == 0;
+            c.sync_last = (turn / 5) % 2 == 0;
+        }
+        const int hosts = c.group_topology().hosts;
         // some number of towers that divides the hosts; without Hierarchical often none
         const bool everywhere =
             composition.collective != "hierarchical" || (composition.sharding == "col3" && !composition.has_modules());
         std::vector<int> towers(everywhere ? 2 : 0, 0);
-        for (int some = 1; some <= c.topology.hosts; ++some)
-            if (c.topology.hosts % some == 0 && composition.crosses) towers.push_back(some);
+        for (int some = 1; some <= hosts; ++some)
+            if (hosts % some == 0 && composition.crosses) towers.push_back(some);
         c.towers = towers[(turn / 2) % towers.size()];
         cases.push_back(c);
     }

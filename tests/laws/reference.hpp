@@ -144,12 +144,18 @@ class Reference {
         return results;
     }
 
-    /// One training step: every rank's gradient of the step's outputs.
+    /// One training step of the tables: every rank's gradient of the step's outputs. Modules know theirs then.
     void step(const std::vector<RankBatch>& ranks) {
         if (!c_.has_modules()) return learn(ranks);
         std::vector<RankBatch> below = ranks;  // with gradients of the features
-        learn_modules(ranks, below);
+        look_through_modules(ranks, below);
         learn(below);
+    }
+    /// The module of a tower learns.
+    void learn_module(int tower, const Vector& gradient) {
+        Module& module = modules_[static_cast<std::size_t>(tower)];
+        for (std::size_t i = 0; i < module.weights.size(); ++i)
+            module.weights[i] = std::fma(-rate_, gradient[i], module.weights[i]);
     }
     /// What the rank's samples, as it relays them, say about its tower's module in the last step.
     [[nodiscard]] const Vector& relay_gradient(int rank) const { return relays_[static_cast<std::size_t>(rank)]; }
@@ -160,6 +166,7 @@ class Reference {
     /// As many gradients as modules.
     [[nodiscard]] int modules() const { return static_cast<int>(modules_.size()); }
     [[nodiscard]] const std::vector<ReferenceTable>& tables() const { return tables_; }
+    [[nodiscard]] std::vector<ReferenceTable>& tables() { return tables_; }
 
   private:
     struct Module {
@@ -181,9 +188,9 @@ class Reference {
         return all;
     }
 
-    /// Modules learn from `ranks`; `below` gets what passes through them. Source s is relayed by the rank of each tower
-    /// with its index.
-    void learn_modules(const std::vector<RankBatch>& ranks, std::vector<RankBatch>& below) {
+    /// Modules see what `ranks` say of them; `below` gets what passes through them. Source s is relayed by the rank of
+    /// each tower with its index.
+    void look_through_modules(const std::vector<RankBatch>& ranks, std::vector<RankBatch>& below) {
         const int towers = static_cast<int>(modules_.size());
         const int members = t_.ranks() / towers;
         relays_.assign(static_cast<std::size_t>(t_.ranks()), {});
@@ -235,9 +242,6 @@ class Reference {
                     module.gradient[i] += host[i];
             }
         }
-        for (Module& module : modules_)
-            for (std::size_t i = 0; i < module.weights.size(); ++i)
-                module.weights[i] = std::fma(-rate_, module.gradient[i], module.weights[i]);
     }
     /// Writes the gradient of a tower's inputs to the columns of its features.
     void put_through(int tower, std::int64_t sample, int width, const Vector& through, std::vector<float>& to) const {

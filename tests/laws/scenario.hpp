@@ -38,6 +38,42 @@ struct Case {
     int towers = 0;  ///< tables are placed in so many towers; 0: on all ranks
     bool random_progress = false;
     bool by_names = false;  ///< the layer is made by the names of its policies, not by their types
+    // replica groups
+    int groups = 1;
+    bool inside = false;     ///< copies are neighbours on a host; else groups are
+    int sync_every = 1;      ///< steps
+    bool all_rows = false;   ///< a sync moves all rows, not those that were touched
+    bool sync_last = false;  ///< one more when all steps are done
+
+    [[nodiscard]] sw::GroupOptions group_options() const {
+        sw::GroupOptions options{.count = groups};
+        if (groups == 1) return options;
+        if (inside || seed % 2 == 0)
+            options.placement = inside ? sw::GroupPlacement::inside_hosts : sw::GroupPlacement::across_hosts;
+        if (sync_every != 1 || seed % 3 == 0) options.sync_every = sync_every;
+        if (all_rows || seed % 5 == 0) options.rows = all_rows ? sw::SyncRows::all : sw::SyncRows::touched;
+        return options;
+    }
+    /// The hosts and ranks of one group.
+    [[nodiscard]] sw::Topology group_topology() const {
+        if (inside) return {.hosts = topology.hosts, .ranks_per_host = topology.ranks_per_host / groups};
+        if (topology.hosts % groups == 0)
+            return {.hosts = topology.hosts / groups, .ranks_per_host = topology.ranks_per_host};
+        return {.hosts = 1, .ranks_per_host = topology.ranks() / groups};
+    }
+    /// The i-th rank of a group, and which group a rank is in.
+    [[nodiscard]] int rank_of(int group, int index) const {
+        return inside ? index * groups + group : group * (topology.ranks() / groups) + index;
+    }
+    [[nodiscard]] int group_of(int rank) const { return inside ? rank % groups : rank / (topology.ranks() / groups); }
+    /// Its batches of a step's.
+    template <class Batches>
+    [[nodiscard]] Batches of_group(int group, const Batches& all) const {
+        Batches some;
+        for (int index = 0; index < topology.ranks() / groups; ++index)
+            some.push_back(all[static_cast<std::size_t>(rank_of(group, index))]);
+        return some;
+    }
 
     [[nodiscard]] std::string name() const {
         return std::to_string(topology.hosts) + "x" + std::to_string(topology.ranks_per_host) + " seed " +
@@ -46,7 +82,10 @@ struct Case {
                 : form == BagForm::offsets ? " offsets"
                                            : "") +
                (wide_ids ? "" : " 32-bit") + (weighted ? " weighted" : "") + " ahead " + std::to_string(ahead) +
-               (towers == 0 ? "" : " towers " + std::to_string(towers)) + (by_names ? " by names" : "");
+               (towers == 0 ? "" : " towers " + std::to_string(towers)) + (by_names ? " by names" : "") +
+               (groups == 1 ? ""
+                            : " groups " + std::to_string(groups) + (inside ? " inside" : " across") + " sync " +
+                                  std::to_string(sync_every) + (all_rows ? " all" : "") + (sync_last ? " last" : ""));
     }
 };
 

@@ -16,6 +16,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/topology/groups.hpp"
+#include "shardwise/topology/replica_groups.hpp"
 
 /// \file
 /// The sum of a vector over all ranks, or those of a group, along the topology's tree.
@@ -40,9 +41,14 @@ class BasicTreeAllReduce {
     /// \param topology  the communicator's, with the towers that G sees: LayerBase::topology()
     BasicTreeAllReduce(CommunicatorRef comm, const Topology& topology,
                        std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
+        : BasicTreeAllReduce{comm, topology, ReplicaGroups::one(topology), memory} {}
+    /// In each of several groups of ranks by itself.
+    /// \param topology  a group's: LayerBase::topology() \param groups  LayerBase::groups()
+    BasicTreeAllReduce(CommunicatorRef comm, const Topology& topology, const ReplicaGroups& groups,
+                       std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
         : comm_{comm},
-          on_host_{OnHost::of(topology)},
-          over_hosts_{OverHosts::of(topology)},
+          on_host_{groups.in_world(OnHost::of(topology))},
+          over_hosts_{groups.in_world(OverHosts::of(topology))},
           buffers_{memory},
           sum_{memory} {}
     BasicTreeAllReduce(const BasicTreeAllReduce&) = delete;
@@ -187,6 +193,22 @@ template <class T, Group G, class Elements>
                     send(from, to, first(part, host + 1, hosts) - first(part, host, hosts));
             }
         }
+    }
+    return moved;
+}
+/// The same in each of several groups. \param topology  a group's \param elements_of  of ranks of the world
+template <class T, Group G, class Elements>
+[[nodiscard]] TrafficMatrix predict_group_all_reduce(const Topology& topology, const ReplicaGroups& groups,
+                                                     Elements elements_of) {
+    TrafficMatrix moved{groups.world};
+    for (int first = 0; first < groups.world.ranks(); ++first) {
+        if (groups.index_of(first) != 0) continue;
+        const auto rank = [&](int index) { return groups.group.member(first, index); };
+        const TrafficMatrix inside =
+            predict_group_all_reduce<T, G>(topology, [&](int index) { return elements_of(rank(index)); });
+        for (int from = 0; from < topology.ranks(); ++from)
+            for (int to = 0; to < topology.ranks(); ++to)
+                moved.at(rank(from), rank(to)) += inside.at(from, to);
     }
     return moved;
 }

@@ -66,8 +66,9 @@ class EmbeddingLayer final : public LayerBase {
     /// \throws BadInput as the constructor
     [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                   Towers towers = {}, const rule_type& rule = {},
-                                                  const module_config& module = {}, const RowPlan* rows = nullptr) {
-        return {topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers), rows};
+                                                  const module_config& module = {}, const RowPlan* rows = nullptr,
+                                                  const GroupOptions& groups = {}) {
+        return {topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers), rows, groups};
     }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this

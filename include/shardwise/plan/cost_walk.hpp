@@ -12,9 +12,12 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/plan/expected_count.hpp"
+#include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/plan/program.hpp"
 #include "shardwise/plan/step.hpp"
+#include "shardwise/topology/members.hpp"
+#include "shardwise/topology/replica_groups.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -87,6 +90,41 @@ std::vector<SegmentCostOf<Mean>> walk_costs(const Program& program, const Topolo
         costs.push_back(std::move(cost));
     }
     return costs;
+}
+
+/// What the ranks of a group move, added to what ranks of the world do. \param member  one of the group's
+/// \param to  one a round of the program, or none yet
+template <class Mean>
+void add_in_world(const std::vector<SegmentCostOf<Mean>>& costs, const Topology& world, const Members& group,
+                  int member, std::vector<SegmentCostOf<Mean>>& to) {
+    const auto add = [&](const TrafficMatrixOf<Mean>& moved, TrafficMatrixOf<Mean>& all) {
+        for (int from = 0; from < group.size; ++from)
+            for (int peer = 0; peer < group.size; ++peer)
+                all.at(group.member(member, from), group.member(member, peer)) += moved.at(from, peer);
+    };
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        if (i == to.size())
+            to.push_back({.segment = costs[i].segment,
+                          .traffic = TrafficMatrixOf<Mean>{world},
+                          .steps = {costs[i].steps.size(), TrafficMatrixOf<Mean>{world}}});
+        add(costs[i].traffic, to[i].traffic);
+        for (std::size_t step = 0; step < costs[i].steps.size(); ++step)
+            add(costs[i].steps[step], to[i].steps[step]);
+    }
+}
+
+/// Adds the envelopes that tell other groups of errors. \param topology  a group's
+template <class Mean>
+void add_witnesses(const Program& program, const Topology& topology, const ReplicaGroups& groups,
+                   std::vector<SegmentCostOf<Mean>>& to) {
+    if (groups.count() == 1) return;
+    const std::vector<Agreement> agreed = agreements(program, topology, groups.count());
+    for (SegmentCostOf<Mean>& cost : to)
+        for (int rank = 0; rank < groups.world.ranks(); ++rank)
+            for (const int witness :
+                 witnesses_of(program.segments[cost.segment], agreed[cost.segment].witnesses, topology, groups, rank))
+                cost.traffic.at(rank, witness) +=
+                    TierTrafficOf<Mean>{.payload = 0, .control = sizeof(Envelope), .messages = 1};
 }
 
 /// As tally_messages().

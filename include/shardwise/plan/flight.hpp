@@ -62,6 +62,15 @@ class Flight {
     void poll() {
         if (in_flight_ && !arrived_) arrived_ = comm_.test(ticket_);
     }
+    /// Completes the round that is under way and runs the next segment. Collective in order. \returns whether there is
+    /// another one; for programs without an adjoint
+    bool proceed() {
+        if (active_) advance();
+        active_ = active_ && next_ < itinerary_->stages().size();
+        return active_;
+    }
+    /// Ends a flight where it is, once what it sent has been taken; fails the peers where they have failed.
+    void leave() noexcept;
     /// Runs the rest of the forward plan. \throws BadInput on every rank when any rank noted bad input
     void finish_forward();
     /// Runs the backward plan. \throws BadInput on every rank, before any row changes
@@ -73,6 +82,8 @@ class Flight {
     void advance();
     void post(std::size_t s);
     void pack(std::size_t s, int peer, std::int64_t& total);
+    void pack_envelope(std::size_t s, int rank, std::int64_t& total);
+    Buffer<std::byte>& message_to(std::size_t s, int rank, std::int64_t bytes);
     void complete(std::size_t s);
     void check_envelope(std::size_t s, const InMessage& message);
     void throw_alone();
@@ -111,8 +122,8 @@ class Flight {
     std::vector<Part> exchanges_;
     std::vector<OutMessage> out_;
     std::vector<InMessage> in_;
-    std::vector<Buffer<std::byte>> sent_;                   // (peer)
-    std::vector<std::vector<Buffer<std::byte>>> received_;  // (segment, peer): blocks of later steps lie in them
+    std::vector<Buffer<std::byte>> sent_;                   // (rank of the world)
+    std::vector<std::vector<Buffer<std::byte>>> received_;  // (segment, the same): blocks of later steps lie in them
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -13,8 +13,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE Flight::Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm,
                                 std::pmr::memory_resource& memory)
     : itinerary_{&itinerary}, parts_{parts}, comm_{comm}, memory_{&memory} {
-    SHARDWISE_ASSERT(itinerary.topology().ranks() == comm.size() && itinerary.rank() == comm.rank());
-    env_.rank = comm.rank();
+    SHARDWISE_ASSERT(itinerary.groups().world.ranks() == comm.size() &&
+                     itinerary.in_world(itinerary.rank()) == comm.rank());
+    env_.rank = itinerary.rank();
     env_.topology = itinerary.topology();
     const auto ranks = static_cast<std::size_t>(comm.size());
     sent_.reserve(ranks);
@@ -54,6 +55,15 @@ SHARDWISE_INLINE void Flight::withdraw() noexcept {
     active_ = false;
 }
 
+SHARDWISE_INLINE void Flight::leave() noexcept {
+    try {
+        if (in_flight_ && !arrived_) comm_.wait(ticket_);
+        in_flight_ = false;
+    } catch (...) {  // whoever is waited for has failed, and says so itself
+    }
+    withdraw();
+}
+
 SHARDWISE_INLINE void Flight::advance() {
     if (in_flight_) complete(next_ - 1);
     const Stage& stage = itinerary_->stages()[next_];
@@ -81,6 +91,8 @@ SHARDWISE_INLINE void Flight::post(std::size_t s) {
     std::int64_t total = 0;
     for (const int peer : stage.peers)
         pack(s, peer, total);
+    for (const int witness : stage.witnesses)
+        pack_envelope(s, witness, total);
     ticket_ = comm_.post(label(s), out_, in_);
     in_flight_ = true;
     arrived_ = false;
@@ -101,14 +113,9 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
         expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size
                                                                                   : expected + padded_part(theirs);
     }
-    auto& buffer = sent_[static_cast<std::size_t>(peer)];
-    buffer.resize(static_cast<std::size_t>(bytes));
-    ByteWriter to{buffer.data()};
-    to.put(Envelope{.flight = number_,
-                    .segment = static_cast<std::uint8_t>(s),
-                    .error = travelling_,
-                    .digest = digest_,
-                    .bytes = static_cast<std::uint64_t>(bytes)});
+    const int rank = itinerary_->in_world(peer);
+    Buffer<std::byte>& buffer = message_to(s, rank, bytes);
+    ByteWriter to{buffer.data() + sizeof(Envelope)};
     for (const Part& part : exchanges_) {
         if (!part.with(env_.rank, peer)) continue;
         const std::byte* first = to.position();
@@ -116,9 +123,27 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
         to.pad(first);
     }
     SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
-    out_.push_back({.to = peer, .bytes = buffer.span(), .payload = payload});
-    in_.push_back({.from = peer, .into = &received_[s][static_cast<std::size_t>(peer)], .expected = expected});
+    out_.push_back({.to = rank, .bytes = buffer.span(), .payload = payload});
+    in_.push_back({.from = rank, .into = &received_[s][static_cast<std::size_t>(rank)], .expected = expected});
     total += bytes;
+}
+
+SHARDWISE_INLINE void Flight::pack_envelope(std::size_t s, int rank, std::int64_t& total) {
+    const Buffer<std::byte>& buffer = message_to(s, rank, sizeof(Envelope));
+    out_.push_back({.to = rank, .bytes = buffer.span(), .payload = 0});
+    in_.push_back({.from = rank, .into = &received_[s][static_cast<std::size_t>(rank)], .expected = sizeof(Envelope)});
+    total += static_cast<std::int64_t>(sizeof(Envelope));
+}
+
+SHARDWISE_INLINE Buffer<std::byte>& Flight::message_to(std::size_t s, int rank, std::int64_t bytes) {
+    Buffer<std::byte>& buffer = sent_[static_cast<std::size_t>(rank)];
+    buffer.resize(static_cast<std::size_t>(bytes));
+    ByteWriter{buffer.data()}.put(Envelope{.flight = number_,
+                                           .segment = static_cast<std::uint8_t>(s),
+                                           .error = travelling_,
+                                           .digest = digest_,
+                                           .bytes = static_cast<std::uint64_t>(bytes)});
+    return buffer;
 }
 
 SHARDWISE_INLINE void Flight::complete(std::size_t s) {
@@ -130,12 +155,14 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
     for (const InMessage& message : in_)
         check_envelope(s, message);
     if (stage.agreement.agrees && travelling_ != 0) throw_agreed();
-    for (const InMessage& message : in_) {
+    for (std::size_t i = 0; i < stage.peers.size(); ++i) {  // behind them, witnesses say no more
+        const InMessage& message = in_[i];
+        const int peer = stage.peers[i];
         ByteReader from{message.into->span()};
         static_cast<void>(from.get<Envelope>());
         for (const Part& part : exchanges_) {
-            if (!part.with(env_.rank, message.from)) continue;
-            part.exchange->unpack(message.from, from);
+            if (!part.with(env_.rank, peer)) continue;
+            part.exchange->unpack(peer, from);
             from.skip_padding();
         }
         if (!from.complete())
@@ -180,7 +207,7 @@ SHARDWISE_INLINE void Flight::throw_agreed() {
     for (int peer = 0; peer < comm_.size(); ++peer)
         texts.emplace_back(*memory_);
     for (int peer = 0; peer < comm_.size(); ++peer) {
-        if (peer == env_.rank) continue;
+        if (peer == comm_.rank()) continue;
         out_.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
         in_.push_back({.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
     }
@@ -190,7 +217,7 @@ SHARDWISE_INLINE void Flight::throw_agreed() {
     for (int rank = 0; rank < comm_.size(); ++rank) {
         const auto& theirs = texts[static_cast<std::size_t>(rank)];
         const std::string its =
-            rank == env_.rank ? mine : std::string{reinterpret_cast<const char*>(theirs.data()), theirs.size()};
+            rank == comm_.rank() ? mine : std::string{reinterpret_cast<const char*>(theirs.data()), theirs.size()};
         if (its.empty()) continue;
         if (text.empty()) {
             text = "rank " + std::to_string(rank) + ": " + its;
@@ -207,7 +234,7 @@ SHARDWISE_INLINE Label Flight::label(std::size_t s) const {
     return {.step = first.name.c_str(), .flight = number_, .where = where_};
 }
 SHARDWISE_INLINE std::string Flight::at(std::size_t s) const {
-    return concat({"rank ", env_.rank, ", ", describe_with_place(label(s))});
+    return concat({"rank ", comm_.rank(), ", ", describe_with_place(label(s))});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

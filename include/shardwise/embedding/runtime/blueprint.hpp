@@ -16,12 +16,15 @@
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/lanes/coalesced.hpp"
+#include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/row_tiers.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/lanes/towers.hpp"
 #include "shardwise/embedding/lanes/workload.hpp"
 #include "shardwise/embedding/runtime/features.hpp"
+#include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/embedding/runtime/sync_tally.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/expect.hpp"
@@ -42,6 +45,9 @@ struct LayerCost {
     std::vector<SegmentCost> segments;
     TrafficMatrix forward;
     TrafficMatrix backward;
+    /// Of the sync behind the step; nothing where none follows.
+    std::vector<SegmentCost> sync_segments = {};
+    TrafficMatrix sync = {};
 };
 
 /// What one training step moves and touches, in expectation. expect() of `plan/expect.hpp` says what a segment is;
@@ -51,7 +57,7 @@ struct ExpectedLayerCost {
     struct Touched {
         double rank = 0.0;  ///< the samples of one
         double host = 0.0;
-        double world = 0.0;
+        double world = 0.0;  ///< of a group, where there are several
     };
 
     std::vector<ExpectedSegment> segments;
@@ -82,15 +88,19 @@ class LayerBlueprint {
     };
 
     /// \param towers  LayerOptions::towers \param rows  LayerOptions::rows, read here; null: all in the last tier
-    /// \param memory  for what finds the tiers of rows
-    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, and
-    /// constants of a module that do not fit
+    /// \param groups  LayerOptions::groups \param memory  for what finds the tiers of rows
+    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, constants
+    /// of a module that do not fit, and groups that there are not
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
-                   const RowPlan* rows = nullptr,
+                   const RowPlan* rows = nullptr, const GroupOptions& groups = {},
                    std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
-    /// With the layer's towers.
+    /// That the tables are placed on, with the layer's towers: of a group, whose ranks are numbered by their index.
     [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+    /// Which ranks of the world are in which group; one of all ranks where there is no other.
+    [[nodiscard]] const LayerGroups& groups() const noexcept { return groups_; }
+    /// The communicator's topology.
+    [[nodiscard]] const Topology& world() const noexcept { return groups_.ranks.world; }
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
     [[nodiscard]] const LayerTraits& traits() const noexcept { return traits_; }
     [[nodiscard]] const LayerFeatures& features() const noexcept { return features_; }
@@ -136,18 +146,23 @@ class LayerBlueprint {
 
     /// What a training step on these batches, one a rank, moves. With a tally, adds what the step's buffers need on
     /// `rank`: one tally a flight that is under way at a time, over all batches that it carries, says what
-    /// memory().dynamic_bytes() grows to; hot batches and others have flights of their own.
+    /// memory().dynamic_bytes() grows to; hot batches and others have flights of their own. Where copies are synced, a
+    /// sync tally carries what steps touched; without one, the step is taken for the first of a new layer.
     /// \throws BadInput when a batch does not fit the layer, there is no such rank, or no hot batch
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
-                                         int rank = 0, BatchKind kind = BatchKind::any) const {
+                                         int rank = 0, BatchKind kind = BatchKind::any,
+                                         SyncTally* sync = nullptr) const {
         check_batches(batches.size());
         check_rank(rank);
         std::vector<steps::BatchView> bound(batches.size());
         for (std::size_t i = 0; i < batches.size(); ++i)
             bound[i].bind(batches[i], features_.names);
-        return predict_bound(std::move(bound), tally, rank, kind);
+        return predict_bound(std::move(bound), tally, rank, kind, sync);
     }
+    /// What a sync moves that makes all copies equal now: of what the tally's steps touched, which it forgets. Not
+    /// collective. \param rank  whose buffers are added to the tally's memory
+    [[nodiscard]] std::vector<SegmentCost> predict_sync(SyncTally& tally, int rank = 0) const;
     /// What a training step of this workload moves, in expectation; without ids. Expected are bytes, messages and
     /// touched rows; buffers are those of expected sizes, rounded up. With a tally as predict_cost. Exact where no
     /// batch differs, as for single ids with tables as a whole; otherwise ids of bags are taken to be drawn
@@ -166,6 +181,7 @@ class LayerBlueprint {
     void check_sizes() const;
     void coalesce();
     void map_rows(const RowPlan* rows, std::pmr::memory_resource& memory);
+    void check_towers(const Towers& towers) const;
     void check_batches(std::size_t count) const;
     void check_rank(int rank) const;
     [[nodiscard]] bool spans_towers() const;
@@ -175,11 +191,13 @@ class LayerBlueprint {
     template <class Lanes>
     void bind(CostTree<Lanes>& tree, BatchKind kind) const;
     [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank,
-                                          BatchKind kind) const;
+                                          BatchKind kind, SyncTally* sync) const;
+    void touch(int group, CostTree<steps::EmbeddingCost>& tree, SyncTally& sync) const;
 
+    LayerTraits traits_;
+    LayerGroups groups_;
     Topology topology_;
     std::vector<TableConfig> tables_;
-    LayerTraits traits_;
     LayerFeatures features_;
     std::vector<TableConfig> inner_tables_;  // as the plans of tables see them: coalesced, with one feature each
     LayerFeatures inner_features_;
@@ -199,4 +217,5 @@ class LayerBlueprint {
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/blueprint.ipp"
+#include "shardwise/embedding/runtime/blueprint_costs.ipp"
 #endif

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
-#include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 
@@ -19,16 +17,18 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                 LayerTraits traits, Towers towers, const RowPlan* rows,
-                                                std::pmr::memory_resource& memory)
-    : topology_{Topology::checked(topology)},
+                                                const GroupOptions& groups, std::pmr::memory_resource& memory)
+    : traits_{std::move(traits)},
+      groups_{Topology::checked(topology), merged(traits_.groups, groups)},
+      topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
-      traits_{std::move(traits)},
       features_{tables_, traits_.pools} {
     check_sizes();
     inner_tables_ = tables_;
     inner_features_ = features_;
     if (traits_.coalesced) coalesce();
     map_rows(rows, memory);
+    check_towers(towers);
     if (traits_.hierarchical && towers.empty() && !spans_towers())
         towers = deal_tables(tables_, topology_.towers(), traits_.mixed);
     std::vector<int> tower_of;  // (table)
@@ -238,6 +238,7 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
         for (const std::string& feature : tower)
             digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
     digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
+    groups_.add_to(digest_);
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
     if (rows != nullptr) rows->add_to(digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
@@ -249,15 +250,30 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
         }
 }
 
+/// Towers are of the hosts of a group.
+SHARDWISE_INLINE void LayerBlueprint::check_towers(const Towers& towers) const {
+    if (groups_.count() == 1) return;
+    const Topology& all = world();
+    const int hosts = topology_.hosts;
+    const auto refuse = [&](const std::string& what) {
+        throw BadInput{concat({what, " the ", hosts, " hosts of a group: of ", groups_.count(),
+                               " groups each has every table, and towers of its own"})};
+    };
+    if (!towers.empty() && hosts % static_cast<int>(towers.size()) != 0)
+        refuse(concat({towers.size(), " towers do not divide"}));
+    if (traits_.hierarchical && towers.empty() && hosts % all.hosts_per_tower != 0)
+        refuse(concat({"towers of ", all.hosts_per_tower, " hosts do not divide"}));
+}
+
 SHARDWISE_INLINE void LayerBlueprint::check_batches(std::size_t count) const {
-    if (count != static_cast<std::size_t>(topology_.ranks()))
+    if (count != static_cast<std::size_t>(world().ranks()))
         throw BadInput{
-            concat({"predict_cost is given ", count, " batches for ", topology_.ranks(), " ranks: give one a rank"})};
+            concat({"predict_cost is given ", count, " batches for ", world().ranks(), " ranks: give one a rank"})};
 }
 
 SHARDWISE_INLINE void LayerBlueprint::check_rank(int rank) const {
-    if (rank < 0 || rank >= topology_.ranks())
-        throw BadInput{concat({"rank ", rank, " of ", topology_.ranks(), ": ranks are numbered from 0"})};
+    if (rank < 0 || rank >= world().ranks())
+        throw BadInput{concat({"rank ", rank, " of ", world().ranks(), ": ranks are numbered from 0"})};
 }
 
 SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const {
@@ -283,12 +299,15 @@ SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const
 
 SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
     check_rank(rank);
+    const int index = groups_.ranks.index_of(rank);
     std::int64_t bytes = 0;
-    for (const Part& part : parts_)
+    for (const Part& part : parts_) {
         bytes +=
-            shardwise::static_bytes(part.placement, rank, traits_.rule->element_slots(), traits_.rule->row_slots());
+            shardwise::static_bytes(part.placement, index, traits_.rule->element_slots(), traits_.rule->row_slots());
+        if (groups_.keeps_marks()) bytes += TouchedMarks::bytes({part.placement, index});
+    }
     bytes += row_map_bytes();
-    if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(rank)));
+    if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(index)));
     return bytes;
 }
 
@@ -306,83 +325,6 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBlueprint::by_part(std::span<con
     for (std::size_t part = 0; part < parts_.size(); ++part)
         sums.push_back(program.sum_of(path_of(part), by_post));
     return sums;
-}
-
-/// Shows a reader's lanes the states of the plans.
-template <class Lanes>
-void LayerBlueprint::bind(CostTree<Lanes>& tree, BatchKind kind) const {
-    const auto states = [&](const BranchPath& path) -> Lanes& {
-        Lanes& lanes = tree.at(path);
-        lanes.wires = &traits_.wires;
-        lanes.order = traits_.order;
-        lanes.towers = &towers_;
-        lanes.features = &features_by_plan(kind);
-        lanes.tiers = &row_tiers(kind);
-        lanes.coalesced = &coalesced_tables_;
-        return lanes;
-    };
-    states({});
-    if (traits_.coalesced) states({0});
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-        Lanes& lanes = states(path_of(i));
-        lanes.placement = &parts_[i].placement;
-        lanes.pooling = &parts_[i].pooling;
-    }
-}
-
-SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
-                                                         int rank, BatchKind kind) const {
-    const Program& program = traits_.program_of(kind);
-    for (const steps::BatchView& batch : batches)
-        check(batch);
-    if (tally != nullptr) {
-        tally->begin_batch();
-        tally->need(at(batches, rank).bytes());
-        tally->need(4 * features_.output_elements(at(batches, rank)));
-    }
-    CostTree<steps::EmbeddingCost> tree;
-    bind(tree, kind);
-    tree.own.batches = std::move(batches);
-    LayerCost cost{.segments = {}, .forward = TrafficMatrix{topology_}, .backward = TrafficMatrix{topology_}};
-    cost.segments = predict(program, topology_, tree, tally, rank);
-    for (const SegmentCost& segment : cost.segments)
-        (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
-    return cost;
-}
-
-SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload, MemoryTally* tally,
-                                                               int rank) const {
-    shardwise::check(workload, tables_);
-    check_rank(rank);
-    if (workload.weighted && traits_.pools == Pools::none) throw BadInput{steps::weights_of_a_sequence};
-    CostTree<steps::EmbeddingExpectation> tree;
-    bind(tree, BatchKind::any);
-    std::vector<int> all(features_.names.size());
-    std::iota(all.begin(), all.end(), 0);
-    tree.own.workload = &workload;
-    tree.own.expected_batch =
-        steps::ExpectedBatch{workload, all, std::vector<double>(all.size(), 1.0), workload.weighted};
-    if (path_of(0).empty()) tree.own.begin(workload);
-    if (tally != nullptr) {
-        tally->begin_batch();
-        tally->need(tree.own.expected_batch.bytes());
-        tally->need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
-    }
-    ExpectedLayerCost cost{
-        .segments = {}, .forward = ExpectedTraffic{topology_}, .backward = ExpectedTraffic{topology_}, .touched = {}};
-    cost.segments = expect(traits_.program, topology_, tree, tally, rank);
-    for (const ExpectedSegment& segment : cost.segments)
-        (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (tally != nullptr) tally_messages(cost.segments, topology_, rank, *tally);
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-        auto& part = cost.touched.emplace_back();
-        for (const steps::ExpectedRows& rows : tree.at(path_of(i)).rows)
-            part.push_back({.rank = rows.touched(workload.samples),
-                            .host = rows.touched(workload.samples * topology_.ranks_per_host),
-                            .world = rows.touched(workload.samples * topology_.ranks())});
-    }
-    return cost;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -20,14 +20,19 @@
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/embedding/runtime/layer_flight.hpp"
+#include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/embedding/runtime/replica_sync.hpp"
+#include "shardwise/embedding/runtime/sync_tally.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
 #include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/embedding/tables/touched_marks.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/sharding/placement.hpp"
 #include "shardwise/sharding/towers.hpp"
+#include "shardwise/topology/replica_groups.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -69,6 +74,7 @@ struct LayerOptions {
     /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
     /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).
     Towers towers = {};
+    GroupOptions groups = {};         ///< of ranks that each hold every table (docs/groups.md); one of all ranks
     const RowPlan* rows = nullptr;    ///< with Tiered<>: read while the layer is made; null: all rows in the last tier
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
@@ -147,18 +153,29 @@ class LayerBase {
     /// ranks. With a tally, adds what the step's buffers need on this rank: one tally a flight that is under way at a
     /// time, over all batches that it carries, says what memory().dynamic_bytes() grows to.
     /// \throws BadInput when a batch does not fit the layer
+    /// Where copies are synced, a sync tally carries what the steps before have touched.
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
-                                         BatchKind kind = BatchKind::any) const {
-        return blueprint_.predict_cost(batches, tally, comm_.rank(), kind);
+                                         BatchKind kind = BatchKind::any, SyncTally* sync = nullptr) const {
+        return blueprint_.predict_cost(batches, tally, comm_.rank(), kind, sync);
     }
+
+    /// Makes the copies of every row in all groups equal, where steps were made since they were: each weight and moment
+    /// becomes the mean over its copies. Before a lookup whose result should be that of one model, as in a test, and
+    /// before tables are read or saved. Collective. \returns whether any step was made since the last sync
+    bool sync(const SourceLocation& where = SourceLocation::current());
+    /// Goes on with the sync that `backward` has begun: completes the round under way and sends the next, so that other
+    /// work goes on meanwhile. `forward` and `sync` complete what is left. Collective. \returns whether there is more
+    bool advance_sync();
 
     /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
     [[nodiscard]] std::int64_t predict_static_bytes(int rank) const { return blueprint_.static_bytes(rank); }
 
     /// Every shard that lives on this rank. Not collective. `use(ShardView, ShardRowNumbers)`; both may be kept.
+    /// \throws BadInput while a sync of copies is under way
     template <class Use>
     void for_each_shard(Use use) {
+        check_at_rest();
         for (std::size_t part = 0; part < stores_.size(); ++part)
             for (std::size_t slot = 0; slot < stores_[part].shards().size(); ++slot)
                 use(view_of(part, slot), rows_of(part, slot));
@@ -188,9 +205,12 @@ class LayerBase {
     [[nodiscard]] bool is_pooled() const noexcept { return blueprint_.features().sequences == 0; }
     /// The layer on paper: where its rows are, and what its parts are to move.
     [[nodiscard]] const LayerBlueprint& blueprint() const noexcept { return blueprint_; }
-    /// The communicator's, with the layer's towers.
+    /// That the tables are placed on, with the layer's towers: the communicator's, or that of this rank's group.
     [[nodiscard]] const Topology& topology() const noexcept { return blueprint_.topology(); }
+    [[nodiscard]] const ReplicaGroups& groups() const noexcept { return blueprint_.groups().ranks; }
     [[nodiscard]] const Program& program() const noexcept { return blueprint_.traits().program; }
+    /// Of a sync, which runs among the copies of a rank's shards; without segments where there is one group.
+    [[nodiscard]] const Program& sync_program() const noexcept { return blueprint_.groups().sync; }
     /// Names of the plans side by side, one a sharding policy, as describe() takes them.
     [[nodiscard]] std::vector<std::string> branches() const { return blueprint_.branches(); }
     /// The optimizer's name, and how many floats of state it keeps an element and a row.
@@ -232,6 +252,9 @@ class LayerBase {
     [[nodiscard]] detail::LayerState& state_of(Flight& flight, const char* what) const;
     [[nodiscard]] std::string no_module(const std::string& name) const;
     void agree_on(const std::string& wrong, const SourceLocation& where);
+    void finish_sync();
+    void start_sync(const SourceLocation& where);
+    void check_at_rest() const;
     [[nodiscard]] ShardView view_of(std::size_t part, std::size_t slot);
     [[nodiscard]] ShardRowNumbers rows_of(std::size_t part, std::size_t slot) const;
 
@@ -239,10 +262,12 @@ class LayerBase {
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
     LayerBlueprint blueprint_;
-    TowerModules towers_;           // with this rank's module
-    Digest digest_;                 // of all that ranks have to agree on, but programs and the number of steps
-    std::vector<HeldShards> held_;  // (part)
-    std::vector<Store> stores_;     // (part)
+    int index_;                        // of this rank in its group
+    TowerModules towers_;              // with this rank's module
+    Digest digest_;                    // of all that ranks have to agree on, but programs and the number of steps
+    std::vector<HeldShards> held_;     // (part)
+    std::vector<Store> stores_;        // (part)
+    std::vector<TouchedMarks> marks_;  // (part)
     steps::WorkMemory work_;
     UpdateStep step_;
     RowCounts row_counts_;
@@ -250,7 +275,9 @@ class LayerBase {
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;
-    std::array<Way, 2> ways_;  // (kind)
+    std::array<Way, 2> ways_;     // (kind)
+    std::int64_t synced_at_ = 0;  // step
+    std::optional<detail::ReplicaSync> sync_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -17,9 +17,14 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     : comm_{comm},
       options_{options},
       own_memory_{options.memory == nullptr ? std::make_unique<MemoryAccount>() : nullptr},
-      blueprint_{comm.topology(),   std::move(tables),
-                 std::move(traits), options.towers,
-                 options.rows,      (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
+      blueprint_{comm.topology(),
+                 std::move(tables),
+                 std::move(traits),
+                 options.towers,
+                 options.rows,
+                 options.groups,
+                 (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
+      index_{groups().index_of(comm.rank())},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
     options_.learning_rate.check();
@@ -33,6 +38,9 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     looked_up_.resize(stores_.size());
     make_way(BatchKind::any);
     if (blueprint_.has_hot_batches()) make_way(BatchKind::hot);
+    if (groups().count() == 1) return;
+    sync_.emplace(blueprint_.groups(), stores_, marks_, comm_, *work_.resource);
+    sync_->trace(options_.tracer);
 }
 
 SHARDWISE_INLINE LayerBase::~LayerBase() {
@@ -47,10 +55,12 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
     const bool has_module = blueprint_.has_modules();
     try {
         if (has_module)
-            towers_.module = traits.module->make(at(towers_.shapes, topology().tower_of(comm_.rank())), options_.seed,
-                                                 *options_.memory);
+            towers_.module =
+                traits.module->make(at(towers_.shapes, topology().tower_of(index_)), options_.seed, *options_.memory);
         for (const LayerBlueprint::Part& part : blueprint_.parts()) {
-            held_.emplace_back(part.placement, comm_.rank());
+            held_.emplace_back(part.placement, index_);
+            if (TouchedMarks& marks = marks_.emplace_back(); blueprint_.groups().keeps_marks())
+                marks.keep(held_.back(), options_.memory->tables());
             stores_.emplace_back(held_.back(), traits.rule->element_slots(), traits.rule->row_slots(),
                                  options_.memory->tables());
         }
@@ -67,7 +77,7 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
     const LayerTraits& traits = blueprint_.traits();
     const Program& program = traits.program_of(kind);
     Way& way = way_of(kind);
-    way.itinerary.emplace(program, blueprint_.topology(), comm_.rank());
+    way.itinerary.emplace(program, blueprint_.topology(), groups(), comm_.rank());
     way.digest = digest_;
     if (kind != BatchKind::any) way.digest.add(static_cast<std::int64_t>(kind));
     way.payload.resize(program.posts());
@@ -89,6 +99,7 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
         bound.bind(path, blueprint_.parts()[part].pooling);
         bound.bind(path, held_[part]);
         bound.bind(path, stores_[part]);
+        bound.bind(path, marks_[part]);
         bound.bind(path, looked_up_[part]);
     }
 }
@@ -97,6 +108,7 @@ SHARDWISE_INLINE LayerVectors LayerBase::forward(Flight& flight, const SourceLoc
     detail::LayerState& state = state_of(flight, "forward");
     state.flight.called_from(where);
     try {
+        finish_sync();
         state.flight.finish_forward();
     } catch (...) {
         static_cast<void>(flight.release());
@@ -118,8 +130,38 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     state.bind_gradient(gradient);
     step_.step = steps_ + 1;
     step_.learning_rate = options_.learning_rate.at(step_.step);
+    finish_sync();
     state.flight.finish_backward();
     ++steps_;
+    if (blueprint_.groups().syncs_at(steps_)) start_sync(where);
+}
+
+SHARDWISE_INLINE bool LayerBase::sync(const SourceLocation& where) {
+    finish_sync();
+    if (!sync_ || synced_at_ == steps_) return false;
+    start_sync(where);
+    finish_sync();
+    return true;
+}
+
+SHARDWISE_INLINE bool LayerBase::advance_sync() {
+    return sync_ && sync_->under_way() && sync_->advance();
+}
+
+SHARDWISE_INLINE void LayerBase::finish_sync() {
+    while (advance_sync()) {
+    }
+}
+
+SHARDWISE_INLINE void LayerBase::start_sync(const SourceLocation& where) {
+    synced_at_ = steps_;
+    Digest digest = digest_;
+    sync_->start(++flights_, digest.add(steps_).bits16(), where);
+}
+
+SHARDWISE_INLINE void LayerBase::check_at_rest() const {
+    if (sync_ && sync_->under_way())
+        throw BadInput{"the tables are read while a sync of their copies is under way: call sync() on all ranks first"};
 }
 
 SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::looked_up_rows() const {
@@ -142,6 +184,7 @@ SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
     if (steps < 0 || steps > most_steps)
         throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
     steps_ = steps;
+    synced_at_ = steps;
 }
 
 SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
@@ -190,8 +233,8 @@ SHARDWISE_INLINE ShardView LayerBase::view_of(std::size_t part, std::size_t slot
             .rows = shard.rows,
             .first_column = at(table.shards, shard.shard).columns.first,
             .dim = shard.dim,
-            .copy = placement.copy_of(comm_.rank()),
-            .copies = placement.copies(),
+            .copy = groups().group_of(comm_.rank()) * placement.copies() + placement.copy_of(index_),
+            .copies = groups().count() * placement.copies(),
             .weights = shard.weights.data(),
             .element_state = shard.element_state.data(),
             .row_state = shard.row_state.data()};

@@ -81,6 +81,7 @@ struct UpdateBody {
                     own = sum_of_squares(place, set.dim);
                 return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = own};
             });
+            view.state<TouchedMarks>().mark(set);
         }
     }
     template <class Cost>
