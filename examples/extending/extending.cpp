@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "rms_prop.hpp"
+#include "ftrl.hpp"
 #include "row_ranges.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/error.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 namespace sw = shardwise;
 
-using Layer = sw::EmbeddingLayer<sw::Sharding<extending::RowRanges>, sw::Optimizer<extending::RmsProp>>;
+using Layer = sw::EmbeddingLayer<sw::Sharding<extending::RowRanges>, sw::Optimizer<extending::Ftrl>>;
 
 struct Options {
     int ranks = 4;
@@ -45,7 +45,7 @@ void train(const Options& o, sw::ThreadCommunicator& comm) {
     data.seed = o.seed;
     data.slice = {.batch = o.batch, .rank = comm.rank(), .ranks = comm.size()};
     sw::ClickGenerator generator{data};
-    Layer layer{comm, tables, {.learning_rate = {.base = 0.02F}, .seed = o.seed}, {.decay = 0.99F}};
+    Layer layer{comm, tables, {.learning_rate = {.base = 0.02F}, .seed = o.seed}, {.l1 = 0.0F}};
     if (o.explain && comm.rank() == 0) fmt::print("{}\n", sw::describe(layer.program()));
 
     sw::ClickBatch batch;
@@ -76,7 +76,7 @@ void train(const Options& o, sw::ThreadCommunicator& comm) {
 int run(int argc, char** argv) {
     Options o;
     CLI::App app{
-        "Trains with an optimizer (rms_prop.hpp) and a sharding policy (row_ranges.hpp) that are no part of the "
+        "Trains with an optimizer (ftrl.hpp) and a sharding policy (row_ranges.hpp) that are no part of the "
         "library. Ranks are threads.",
         "extending"};
     app.option_defaults()->always_capture_default();

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "examples/extending/rms_prop.hpp"
+#include "examples/extending/ftrl.hpp"
 #include "examples/extending/row_ranges.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
@@ -18,7 +18,7 @@
 namespace {
 
 namespace sw = shardwise;
-using extending::RmsProp;
+using extending::Ftrl;
 using extending::RowRanges;
 
 constexpr int dim = 5;
@@ -87,7 +87,7 @@ TEST(Extending, ASecondShardingGivesTheBitsOfTheFirst) {
 }
 
 TEST(Extending, AnOptimizerGivesTheSameBitsUnderEverySharding) {
-    using O = sw::Optimizer<RmsProp>;
+    using O = sw::Optimizer<Ftrl>;
     for (const sw::Topology& t : topologies) {
         const Weights expected = train<sw::Sharding<sw::Table>, O>(t);
         EXPECT_EQ((train<sw::Sharding<sw::Row>, O>(t)), expected);
@@ -97,12 +97,18 @@ TEST(Extending, AnOptimizerGivesTheSameBitsUnderEverySharding) {
 }
 
 TEST(Extending, AnOptimizerFollowsItsFormula) {
-    const RmsProp rule{.decay = 0.9F, .epsilon = 0.5F};
-    float weight = 1.0F;
-    float square = 4.0F;
-    rule.element(rule.row({.learning_rate = 0.1F, .step = 1}, nullptr, 0.0, 1), weight, 2.0F, square);
-    EXPECT_FLOAT_EQ(square, 4.0F);
-    EXPECT_FLOAT_EQ(weight, 1.0F - 0.1F * 2.0F / 2.5F);
+    const Ftrl rule{.l1 = 0.5F, .beta = 1.0F};
+    const Ftrl::Row shared = rule.row({.learning_rate = 0.1F, .step = 1}, nullptr, 0.0, 1);
+    float weight = 0.25F;
+    float square = 9.0F;
+    float sum = 2.0F;
+    rule.element(shared, weight, 4.0F, square, sum);  // the root grows from 3 to 5
+    EXPECT_FLOAT_EQ(square, 25.0F);
+    EXPECT_FLOAT_EQ(sum, 2.0F + 4.0F - (5.0F - 3.0F) / 0.1F * 0.25F);
+    EXPECT_FLOAT_EQ(weight, -(sum - 0.5F) * 0.1F / (1.0F + 5.0F));
+    sum = -0.4F;
+    rule.element(shared, weight, 0.0F, square, sum);
+    EXPECT_EQ(weight, 0.0F);  // too little to say anything
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ def bad_usage():
             (["--ranks", 4, "--hosts", 3], "3 hosts do not divide 4 ranks"),
             (["--hosts", 0], "0 hosts"),
             (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, mixed, tiered"),
-            (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam"),
+            (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam, rms_prop"),
             (["--pooling", "max"], "sum, mean"),
             (["--order", "any"], "tree, wide_tree, sample"),
             (["--wire", "fp8"], "fp32, bf16"),

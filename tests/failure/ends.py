@@ -42,7 +42,7 @@ MPI = {
     "wrong_size": (3, ["expects 100000 bytes from rank 2 at step 'round' of flight 3", "but 2000 bytes came", HERE]),
     "wrong_size_checked": (3, ["rank 2 at step 'round' of flight 3", "sends 2000 bytes to rank 0",
                                "rank 0 at step 'round' of flight 3", "expects 100000 bytes from rank 2", HERE]),
-    "other_flight": (3, ["rank 0 is at step 'round' of flight 3 (", "and rank 2 sent 100000 bytes of another step",
+    "other_flight": (3, [" is at step 'round' of flight 3 (", "and rank 2 sent 100000 bytes of another step",
                          "all ranks make the same calls in one order", HERE]),
     "other_flight_checked": (3, ["rank 0 at step 'round' of flight 3", "rank 2 at step 'round' of flight 33", HERE]),
     "bad_input_all": (2, [BAD_INPUT], 1),

@@ -121,11 +121,14 @@ struct Composition {
     std::shared_ptr<const sw::ModulePolicy> module;
     ReferenceRule rule;
     // null: by names alone
-    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&);
+    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&,
+                                            float moment_scale);
     sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&,
                                const sw::RowPlan*);
 
-    [[nodiscard]] sw::LayerNames names() const {
+    /// \param moment_scale  0: as many as groups
+    [[nodiscard]] sw::LayerNames names(float moment_scale = 0.0F) const {
+        const bool scaled = rule.scales && moment_scale > 0.0F;
         return {.shardings = shardings,
                 .tiered = tiered,
                 .collective = collective,
@@ -136,11 +139,13 @@ struct Composition {
                 .forward_wire = forward_wire,
                 .backward_wire = backward_wire,
                 .rule = nullptr,
+                .moment_scale = scaled ? std::optional{moment_scale} : std::nullopt,
                 .module = module};
     }
     [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, float learning_rate,
                                    std::uint64_t seed, const sw::Towers& towers = {}, bool by_names = false,
-                                   const sw::RowPlan* rows = nullptr, const sw::GroupOptions& groups = {}) const {
+                                   const sw::RowPlan* rows = nullptr, const sw::GroupOptions& groups = {},
+                                   float moment_scale = 0.0F) const {
         const sw::LayerOptions options{.learning_rate = {.base = learning_rate},
                                        .seed = seed,
                                        .towers = towers,
@@ -150,8 +155,8 @@ struct Composition {
                                        .tracer = nullptr};
         tables = as_declared(std::move(tables));
         return QueuedLayer{by_names || build == nullptr
-                               ? sw::make_layer(comm, std::move(tables), names(), options, known_policies())
-                               : build(comm, std::move(tables), options)};
+                               ? sw::make_layer(comm, std::move(tables), names(moment_scale), options, known_policies())
+                               : build(comm, std::move(tables), options, moment_scale)};
     }
     /// Tables choose among several policies alone.
     [[nodiscard]] std::vector<sw::TableConfig> as_declared(std::vector<sw::TableConfig> tables) const {

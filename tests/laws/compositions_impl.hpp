@@ -16,6 +16,7 @@
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/sharding/col.hpp"
@@ -60,9 +61,11 @@ Composition composition() {
             .requests = R::name,
             .module = sw::module_policy<M>({}),
             .rule = reference_rule<Rule>(),
-            .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
-                        const sw::LayerOptions& options) -> std::unique_ptr<sw::LayerBase> {
-                return std::make_unique<Composed>(comm, std::move(tables), options);
+            .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, const sw::LayerOptions& options,
+                        float moment_scale) -> std::unique_ptr<sw::LayerBase> {
+                Rule rule;
+                if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = moment_scale;
+                return std::make_unique<Composed>(comm, std::move(tables), options, rule);
             },
             .draw =
                 [](const sw::Topology& topology, std::vector<sw::TableConfig> tables, const sw::Towers& towers,
@@ -82,6 +85,7 @@ void add_compositions(std::vector<Composition>& all) {
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::RowwiseAdagrad<sw::MeanOfSquares>, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::Adam, Exact, sw::Tree>());
+    if constexpr (std::is_same_v<S, sw::Row>) all.push_back(composition<S, P, sw::RmsProp, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::WideTree>());
     all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::WideTree>());
     if constexpr (copied<S>) {

@@ -204,7 +204,7 @@ TEST(Errors, TablesThatMakeNoSense) {
             try {
                 for (const Composition& c : all_compositions())
                     if (c.sharding == sharding) {
-                        static_cast<void>(c.build(comm, tables, {}));
+                        static_cast<void>(c.build(comm, tables, {}, 0.0F));
                         break;
                     }
             } catch (const sw::BadInput& error) {

@@ -92,7 +92,8 @@ inline Expected make_expected(const Composition& composition, const Case& c, con
                  .tables = {}};
     std::vector<Reference> groups;
     for (int group = 0; group < c.groups; ++group)
-        groups.emplace_back(composition, all.scenario, c.group_topology(), learning_rate, c.seed, c.towers);
+        groups.emplace_back(composition, all.scenario, c.group_topology(), learning_rate, c.seed, c.towers,
+                            c.moment_scale > 0 ? c.moment_scale : static_cast<float>(c.groups));
     const auto modules = static_cast<std::size_t>(groups[0].modules());
     for (std::size_t number = 0; number < all.scenario.steps.size(); ++number) {
         const std::vector<RankBatch>& batches = all.scenario.steps[number];

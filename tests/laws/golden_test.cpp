@@ -16,6 +16,7 @@
 #include "shardwise/dense/dlrm.hpp"
 #include "shardwise/dense/loss.hpp"
 #include "shardwise/dense/optimizer.hpp"
+#include "shardwise/optimizer/rms_prop.hpp"
 
 /// \file
 /// A whole DLRM over several ranks, sharded every way, against PyTorch: forward pass, gradients, ten training steps.
@@ -170,7 +171,8 @@ TEST(Golden, ShardedDlrmTrainsAsPyTorchDoes) {
         const golden::Case c = golden::read(file);
         for (const Composition& composition : all_compositions()) {
             if (composition.pooling != c.pooling || composition.forward_wire != "fp32" ||
-                composition.backward_wire != "fp32" || composition.has_modules())
+                composition.backward_wire != "fp32" || composition.has_modules() ||
+                composition.optimizer == sw::RmsProp::name)  // of which the golden files have no run
                 continue;
             for (const sw::Topology& t : {sw::Topology{1, 1}, sw::Topology{2, 2}, sw::Topology{3, 1}}) {
                 if (composition.is_coalesced() && t.ranks() != 4) continue;

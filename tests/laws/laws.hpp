@@ -74,7 +74,7 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     const Scenario& scenario = reference.scenario;
     sw::CountingCommunicator<C> comm{below};
     auto layer = composition.make(comm, scenario.tables, learning_rate, c.seed, scenario.towers(c), c.by_names,
-                                  scenario.row_plan(), c.group_options());
+                                  scenario.row_plan(), c.group_options(), c.moment_scale);
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
@@ -268,6 +268,8 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
             c.sync_every = turn % 2 == 0 ? 1 : 3;
             c.all_rows = turn % 3 == 0;
             c.sync_last = (turn / 5) % 2 == 0;
+            const auto most = static_cast<float>(c.groups);
+            c.moment_scale = std::array{0.0F, 1.0F, 0.7F, most - 0.5F}[(turn / 2) % 4];
         }
         const int hosts = c.group_topology().hosts;
         // some number of towers that divides the hosts; without Hierarchical often none

@@ -71,11 +71,12 @@ struct Term {
 class Reference {
   public:
     Reference(const Composition& composition, const Scenario& scenario, const sw::Topology& topology, float rate,
-              std::uint64_t seed, int towers = 0)
+              std::uint64_t seed, int towers = 0, float moment_scale = 1.0F)
         : c_{composition},
           s_{scenario},
           t_{topology},
           rate_{rate},
+          moment_scale_{moment_scale},
           forward_wire_{wire(c_.forward_wire)},
           backward_wire_{wire(c_.backward_wire)},
           sequences_{c_.pooling == "none"},
@@ -528,13 +529,14 @@ class Reference {
         ReferenceRow of{.weights = &table.weights[row], .element_state = {}, .row_state = &table.row_state[row]};
         for (std::vector<Vector>& slot : table.element_state)
             of.element_state.push_back(&slot[row]);
-        c_.rule.update({.learning_rate = rate_, .step = step_}, of, g, norm);
+        c_.rule.update({.learning_rate = rate_, .step = step_}, of, g, norm, moment_scale_);
     }
 
     const Composition& c_;
     const Scenario& s_;
     sw::Topology t_;
     float rate_;
+    float moment_scale_;  // c of sqrt(v / c)
     // names that inner loops would compare again and again
     ReferenceWire forward_wire_;
     ReferenceWire backward_wire_;

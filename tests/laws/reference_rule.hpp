@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardwise/optimizer/moment_scale.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -31,16 +32,18 @@ struct ReferenceRule {
     int element_slots = 0;
     int row_slots = 0;
     bool needs_row_norm = false;
-    void (*update)(const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient,
-                   double sum_of_squares) = nullptr;
+    bool scales = false;  ///< its moment by c
+    void (*update)(const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient, double sum_of_squares,
+                   float c) = nullptr;
 };
 
 namespace detail {
 
 template <class Rule, std::size_t... Slot>
 void update_row(const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient, double sum_of_squares,
-                std::index_sequence<Slot...>) {
-    const Rule rule;
+                float c, std::index_sequence<Slot...>) {
+    Rule rule;
+    if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = c;
     const typename Rule::Row shared =
         rule.row(step, row.row_state->data(), sum_of_squares, static_cast<int>(gradient.size()));
     for (std::size_t d = 0; d < gradient.size(); ++d)
@@ -54,9 +57,10 @@ ReferenceRule reference_rule() {
     return {.element_slots = Rule::element_slots,
             .row_slots = Rule::row_slots,
             .needs_row_norm = Rule::needs_row_norm,
+            .scales = sw::ScaledMoment<Rule>,
             .update = [](const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient,
-                         double sum_of_squares) {
-                detail::update_row<Rule>(step, row, gradient, sum_of_squares,
+                         double sum_of_squares, float c) {
+                detail::update_row<Rule>(step, row, gradient, sum_of_squares, c,
                                          std::make_index_sequence<Rule::element_slots>{});
             }};
 }

@@ -11,6 +11,8 @@
 #include "laws/reference_rule.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/moment_scale.hpp"
+#include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 
@@ -28,7 +30,8 @@ struct State {
 };
 using Formula = std::function<void(State&, const Vector& g, float rate, std::int64_t step, double norm)>;
 
-void check(const ReferenceRule& rule, const Formula& formula) {
+void check(const ReferenceRule& rule, const Formula& formula, float c = 1.0F) {
+    ASSERT_TRUE(rule.scales || c == 1.0F);
     std::mt19937 dice{7};
     std::normal_distribution<float> normal;
     State actual;
@@ -48,7 +51,7 @@ void check(const ReferenceRule& rule, const Formula& formula) {
         ReferenceRow row{.weights = &actual.weights, .element_state = {}, .row_state = &actual.row_state};
         for (Vector& slot : actual.element_state)
             row.element_state.push_back(&slot);
-        rule.update({.learning_rate = rate, .step = step}, row, g, rule.needs_row_norm ? norm : 0.0);
+        rule.update({.learning_rate = rate, .step = step}, row, g, rule.needs_row_norm ? norm : 0.0, c);
         formula(expected, g, rate, step, norm);
         ASSERT_EQ(actual.weights, expected.weights) << "step " << step;
         ASSERT_EQ(actual.element_state, expected.element_state) << "step " << step;
@@ -63,47 +66,76 @@ TEST(Rules, SgdToTheLastBit) {
     });
 }
 
+/// What moments are divided by: by nothing, by the number of groups, and by what is no power of two.
+constexpr float scales[] = {1.0F, 2.0F, 3.0F, 0.7F};
+
 TEST(Rules, AdagradToTheLastBit) {
-    check(reference_rule<sw::Adagrad>(), [](State& s, const Vector& g, float rate, std::int64_t, double) {
-        for (std::size_t d = 0; d < g.size(); ++d) {
-            float& sum = s.element_state[0][d];
-            sum = std::fma(g[d], g[d], sum);
-            s.weights[d] = std::fma(-rate, g[d] / (std::sqrt(sum) + 1e-10F), s.weights[d]);
-        }
-    });
+    for (const float c : scales)
+        check(
+            reference_rule<sw::Adagrad>(),
+            [c](State& s, const Vector& g, float rate, std::int64_t, double) {
+                for (std::size_t d = 0; d < g.size(); ++d) {
+                    float& sum = s.element_state[0][d];
+                    sum = std::fma(g[d], g[d], sum);
+                    s.weights[d] = std::fma(-rate, g[d] / (std::sqrt(sum / c) + 1e-10F), s.weights[d]);
+                }
+            },
+            c);
 }
 
 TEST(Rules, AdamToTheLastBit) {
-    check(reference_rule<sw::Adam>(), [](State& s, const Vector& g, float rate, std::int64_t step, double) {
-        const auto power = [&](double beta) {  // by squaring
-            double all = 1;
-            for (std::int64_t rest = step; rest > 0; rest /= 2, beta *= beta)
-                if (rest % 2 == 1) all *= beta;
-            return all;
-        };
-        const auto size =
-            static_cast<float>(static_cast<double>(rate) * std::sqrt(1 - power(0.999)) / (1 - power(0.9)));
-        for (std::size_t d = 0; d < g.size(); ++d) {
-            float& m = s.element_state[0][d];
-            float& v = s.element_state[1][d];
-            m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
-            v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
-            s.weights[d] = std::fma(-size, m / (std::sqrt(v) + 1e-8F), s.weights[d]);
-        }
-    });
+    for (const float c : scales)
+        check(
+            reference_rule<sw::Adam>(),
+            [c](State& s, const Vector& g, float rate, std::int64_t step, double) {
+                const auto power = [&](double beta) {  // by squaring
+                    double all = 1;
+                    for (std::int64_t rest = step; rest > 0; rest /= 2, beta *= beta)
+                        if (rest % 2 == 1) all *= beta;
+                    return all;
+                };
+                const auto size =
+                    static_cast<float>(static_cast<double>(rate) * std::sqrt(1 - power(0.999)) / (1 - power(0.9)));
+                for (std::size_t d = 0; d < g.size(); ++d) {
+                    float& m = s.element_state[0][d];
+                    float& v = s.element_state[1][d];
+                    m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
+                    v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
+                    s.weights[d] = std::fma(-size, m / (std::sqrt(v / c) + 1e-8F), s.weights[d]);
+                }
+            },
+            c);
 }
 
-Formula rowwise(double share) {
-    return [share](State& s, const Vector& g, float rate, std::int64_t, double norm) {
+TEST(Rules, RmsPropToTheLastBit) {
+    for (const float c : scales)
+        check(
+            reference_rule<sw::RmsProp>(),
+            [c](State& s, const Vector& g, float rate, std::int64_t, double) {
+                for (std::size_t d = 0; d < g.size(); ++d) {
+                    float& v = s.element_state[0][d];
+                    v = std::fma(static_cast<float>(1 - 0.99), std::fma(g[d], g[d], -v), v);
+                    s.weights[d] = std::fma(-rate, g[d] / (std::sqrt(v / c) + 1e-8F), s.weights[d]);
+                }
+            },
+            c);
+}
+
+/// Algorithm 1 of two-dimensional sparse parallelism: the moment first, then the weights by what it is then.
+Formula rowwise(double share, float c) {
+    return [share, c](State& s, const Vector& g, float rate, std::int64_t, double norm) {
         s.row_state[0] = static_cast<float>(static_cast<double>(s.row_state[0]) + norm / share);
-        const float scale = rate / (std::sqrt(s.row_state[0]) + 1e-8F);
+        const float scale = rate / (std::sqrt(s.row_state[0] / c) + 1e-8F);
         for (std::size_t d = 0; d < g.size(); ++d)
             s.weights[d] = std::fma(-scale, g[d], s.weights[d]);
     };
 }
 TEST(Rules, RowwiseAdagradToTheLastBit) {
-    check(reference_rule<sw::RowwiseAdagrad<>>(), rowwise(1));
-    check(reference_rule<sw::RowwiseAdagrad<sw::MeanOfSquares>>(), rowwise(19));
+    for (const float c : scales) {
+        check(reference_rule<sw::RowwiseAdagrad<>>(), rowwise(1, c), c);
+        check(reference_rule<sw::RowwiseAdagrad<sw::MeanOfSquares>>(), rowwise(19, c), c);
+        check(reference_rule<sw::RowwiseAdagrad<sw::MomentScale<3>, sw::MeanOfSquares>>(), rowwise(19, c), c);
+    }
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ struct Case {
     int sync_every = 1;      ///< steps
     bool all_rows = false;   ///< a sync moves all rows, not those that were touched
     bool sync_last = false;  ///< one more when all steps are done
+    float moment_scale = 0;  ///< 0: as many as groups
 
     [[nodiscard]] sw::GroupOptions group_options() const {
         sw::GroupOptions options{.count = groups};
@@ -85,7 +86,8 @@ struct Case {
                (towers == 0 ? "" : " towers " + std::to_string(towers)) + (by_names ? " by names" : "") +
                (groups == 1 ? ""
                             : " groups " + std::to_string(groups) + (inside ? " inside" : " across") + " sync " +
-                                  std::to_string(sync_every) + (all_rows ? " all" : "") + (sync_last ? " last" : ""));
+                                  std::to_string(sync_every) + (all_rows ? " all" : "") + (sync_last ? " last" : "") +
+                                  (moment_scale == 0 ? "" : " scale " + std::to_string(moment_scale)));
     }
 };
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <ratio>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/moment_scale.hpp"
+#include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
@@ -37,6 +40,9 @@ class Row {
         elements(rule, shared, gradient, std::make_index_sequence<Rule::element_slots>{});
     }
     std::array<float, dim> weights{};
+    [[nodiscard]] bool has_moments_of(const Row& other) const {
+        return row_state_ == other.row_state_ && state_ == other.state_;
+    }
 
   private:
     template <std::size_t... Slot>
@@ -164,6 +170,66 @@ TEST(AdamTest, ConstantsAreInTheDigestToTheLastBit) {
     EXPECT_NE(digest_of({}), digest_of({.epsilon = std::nextafter(1e-8F, 1.0F)}));
 }
 
+TEST(RmsPropTest, IsItsFormula) {
+    Vector square{};
+    check_rule(shardwise::RmsProp{.alpha = 0.95, .epsilon = 1e-3F},
+               [&](std::int64_t, double rate, const Vector& gradient, Vector& weights) {
+                   for (std::size_t d = 0; d < dim; ++d) {
+                       square[d] = 0.95 * square[d] + 0.05 * gradient[d] * gradient[d];
+                       weights[d] -= rate * gradient[d] / (std::sqrt(square[d]) + 1e-3F);
+                   }
+               });
+}
+
+// Outside of a layer nobody knows of groups.
+TEST(MomentScale, IsAsTheTypeSaysOrElseOpen) {
+    using shardwise::MomentScale;
+    using shardwise::RowwiseAdagrad;
+    static_assert(!MomentScale<>::is_given && MomentScale<4>::value == 4.0F);
+    static_assert(MomentScale<std::ratio<1, 2>{}>::value == 0.5F && MomentScale<std::ratio<-7, -2>{}>::value == 3.5F);
+    EXPECT_EQ(RowwiseAdagrad<>{}.moment_scale, shardwise::as_many_as_groups);
+    EXPECT_EQ((RowwiseAdagrad<shardwise::MeanOfSquares, MomentScale<4>>{}.moment_scale), 4.0F);
+    EXPECT_EQ((RowwiseAdagrad<MomentScale<4>, shardwise::SumOfSquares>{}.moment_scale), 4.0F);
+    EXPECT_STREQ((RowwiseAdagrad<MomentScale<4>, shardwise::MeanOfSquares>::name), "rowwise_adagrad_mean");
+    float open = 0;
+    float one = 0;
+    const auto a = RowwiseAdagrad<>{}.row({.learning_rate = 1.0F, .step = 1}, &open, 2.0, 1);
+    const auto b = RowwiseAdagrad<MomentScale<1>>{}.row({.learning_rate = 1.0F, .step = 1}, &one, 2.0, 1);
+    EXPECT_EQ(a.scale, b.scale);
+}
+
+/// The root of c times as fast, and the moment itself is what it was.
+template <class Rule>
+void check_scale() {
+    Row<Rule> plain;
+    Row<Rule> scaled;
+    std::array<float, dim> gradient{};
+    gradient.fill(0.25F);
+    plain.update(Rule{.epsilon = 0.0F, .moment_scale = 1.0F}, {.learning_rate = 0.1F, .step = 1}, gradient);
+    scaled.update(Rule{.epsilon = 0.0F, .moment_scale = 4.0F}, {.learning_rate = 0.1F, .step = 1}, gradient);
+    EXPECT_NE(plain.weights[0], 0.0F);
+    for (std::size_t d = 0; d < dim; ++d)
+        EXPECT_FLOAT_EQ(scaled.weights[d], 2.0F * plain.weights[d]);
+    EXPECT_TRUE(scaled.has_moments_of(plain));
+}
+TEST(MomentScale, ScalesTheStepAndNotTheMoment) {
+    check_scale<shardwise::Adagrad>();
+    check_scale<shardwise::RowwiseAdagrad<>>();
+    check_scale<shardwise::RowwiseAdagrad<shardwise::MeanOfSquares>>();
+    check_scale<shardwise::RmsProp>();
+    check_scale<shardwise::Adam>();
+}
+
+TEST(MomentScale, IsInTheDigest) {
+    const auto digest_of = [](float scale) {
+        shardwise::Digest digest;
+        shardwise::RmsProp{.moment_scale = scale}.add_to(digest);
+        return digest.bits16();
+    };
+    EXPECT_EQ(digest_of(2.0F), digest_of(2.0F));
+    EXPECT_NE(digest_of(2.0F), digest_of(1.0F));
+}
+
 /// A zero gradient is an update like any other: moments decay, nothing becomes NaN.
 template <class Rule>
 void check_zero_gradient() {
@@ -180,6 +246,7 @@ TEST(Rules, AZeroGradientOnAFreshRowMovesNothing) {
     check_zero_gradient<shardwise::RowwiseAdagrad<>>();
     check_zero_gradient<shardwise::RowwiseAdagrad<shardwise::MeanOfSquares>>();
     check_zero_gradient<shardwise::Adam>();
+    check_zero_gradient<shardwise::RmsProp>();
 }
 
 TEST(Rules, HaveDefaultsAsPyTorchsOrThePapers) {
@@ -188,6 +255,8 @@ TEST(Rules, HaveDefaultsAsPyTorchsOrThePapers) {
     EXPECT_EQ(shardwise::Adam{}.beta1, 0.9);
     EXPECT_EQ(shardwise::Adam{}.beta2, 0.999);
     EXPECT_EQ(shardwise::Adam{}.epsilon, 1e-8F);
+    EXPECT_EQ(shardwise::RmsProp{}.alpha, 0.99);
+    EXPECT_EQ(shardwise::RmsProp{}.epsilon, 1e-8F);
 }
 
 /// What a rule needs: an archetype, and the same with one member changed.

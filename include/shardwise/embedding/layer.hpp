@@ -32,8 +32,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// `forward` looks up a batch, `backward` routes the gradient to the rows and applies the fused update. Every member
 /// that takes a batch or a gradient is collective: all ranks call it in the same order, with batches of any size, also
 /// empty. One instance a rank; not thread safe.
-/// \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat), Optimizer<> (RowwiseAdagrad<>), Pooling<>
-///                   (Sum), Order<> (Tree), Wire<> (Fp32), Tower<> (PassThrough), Device<> (Host), Element<> (float)
+/// \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat), Optimizer<> (RowwiseAdagrad<>), Groups<> (as
+///                   the options say), Pooling<> (Sum), Requests<> (Raw), Order<> (Tree), Wire<> (Fp32), Tower<>
+///                   (PassThrough), Device<> (Host), Element<> (float)
 template <class... Policies>
 class EmbeddingLayer final : public LayerBase {
   public:

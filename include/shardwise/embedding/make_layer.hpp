@@ -37,7 +37,8 @@ struct LayerNames {
     std::string order = "tree";
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
-    std::shared_ptr<const RowRule> rule = nullptr;         ///< the optimizer with other constants than its own
+    std::shared_ptr<const RowRule> rule = nullptr;  ///< the optimizer with other constants than its own
+    std::optional<float> moment_scale = {};         ///< of the optimizer's; as_many_as_groups unless it says else
     std::shared_ptr<const ModulePolicy> module = nullptr;  ///< of each tower (see module_policy); null: pass
 
     friend bool operator==(const LayerNames&, const LayerNames&) = default;
@@ -46,7 +47,8 @@ struct LayerNames {
 /// The policies that names may mean: the library's, and those that a program adds.
 class KnownPolicies {
   public:
-    /// The library's: row, col, table, dp, flex; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam; fp32, bf16.
+    /// The library's: row, col, table, dp, flex; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam, rms_prop;
+    /// fp32, bf16.
     KnownPolicies();
 
     /// One of a program's own, by its type: a ShardingPolicy, a SparseOptimizer or a WireCodec.

@@ -17,6 +17,7 @@
 #include "shardwise/embedding/steps/fork_tables.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/sharding/col.hpp"
@@ -172,7 +173,7 @@ SHARDWISE_INLINE Program program_of(const LayerTraits& traits, const LayerNames&
 SHARDWISE_INLINE KnownPolicies::KnownPolicies() {
     add_sharding<Row>().add_sharding<Col<>>().add_sharding<Table>().add_sharding<DP>().add_sharding<Flex>();
     add_optimizer<Sgd>().add_optimizer<Adagrad>().add_optimizer<RowwiseAdagrad<>>();
-    add_optimizer<RowwiseAdagrad<MeanOfSquares>>().add_optimizer<Adam>();
+    add_optimizer<RowwiseAdagrad<MeanOfSquares>>().add_optimizer<Adam>().add_optimizer<RmsProp>();
     add_wire<Fp32>().add_wire<Bf16>();
 }
 
@@ -200,11 +201,14 @@ SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const st
 }
 SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerNames& asked) const {
     const auto& own = rules_[detail::find_name("optimizer", asked.optimizer, names("optimizer"))];
-    if (asked.rule == nullptr) return own;
+    const auto scaled = [&](const std::shared_ptr<const RowRule>& rule) {
+        return asked.moment_scale ? rule->with_moment_scale(*asked.moment_scale) : rule;
+    };
+    if (asked.rule == nullptr) return scaled(own);
     if (asked.rule->name() != asked.optimizer)
         throw BadInput{
             concat({"optimizer '", asked.optimizer, "' is given the constants of '", asked.rule->name(), "'"})};
-    return asked.rule;
+    return scaled(asked.rule);
 }
 SHARDWISE_INLINE const Codec& KnownPolicies::wire(const std::string& name) const {
     return wires_[detail::find_name("wire", name, names("wire"))];

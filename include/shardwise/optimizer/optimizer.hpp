@@ -47,6 +47,8 @@ constexpr bool takes_slots(std::index_sequence<Slot...>) {
 /// - `void check() const`: throws BadInput for constants that make no rule, naming the rule, the field, its value and
 ///   what is allowed; a layer calls it before anything else;
 /// - `void add_to(Digest&) const`: adds the constants to a digest, so that ranks that were given others are told so.
+/// - `float moment_scale = as_many_as_groups`: what its moment is divided by before the root is taken; a layer sets it
+///   (optimizer/moment_scale.hpp).
 /// A row that no sample touched is not updated; a touched row with a gradient of zero is.
 /// Rules write std::fma for every multiply-add, so that results do not depend on compiler flags.
 template <class O>

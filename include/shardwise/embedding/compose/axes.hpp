@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 
@@ -15,12 +16,15 @@
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/pooling.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
+#include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/optimizer/moment_scale.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/flex.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/sharding/row.hpp"
+#include "shardwise/topology/replica_groups.hpp"
 
 /// \file
 /// One descriptor an axis: how it is written, what it takes, what it is without being asked, and the sentence for
@@ -65,6 +69,72 @@ inline constexpr bool is_whole<Tiered<S...>> = true;
 template <class T, class... Known>
 inline constexpr bool is_one_of = (std::is_same_v<T, Known> || ...);
 
+/// The MomentScale<c> that a rule's type says, as a list.
+template <class Rule>
+struct ScalesInRule {
+    using type = boost::mp11::mp_list<>;
+};
+template <class Rule>
+    requires(Rule::Scale::is_given)
+struct ScalesInRule<Rule> {
+    using type = boost::mp11::mp_list<typename Rule::Scale>;
+};
+
+/// What Optimizer<> says: its rule, and its scale of moments.
+template <class T>
+struct OptimizerParts {
+    static constexpr bool rule = false;
+    static constexpr bool known = false;
+};
+template <class Rule, class... Said>
+struct OptimizerParts<Optimizer<Rule, Said...>> {
+    using type = Rule;
+    using scales_said = boost::mp11::mp_append<boost::mp11::mp_list<Said...>, typename ScalesInRule<Rule>::type>;
+    using scale = boost::mp11::mp_front<boost::mp11::mp_push_back<scales_said, MomentScale<>>>;
+    static constexpr bool rule = SparseOptimizer<Rule>;
+    static constexpr bool scales = boost::mp11::mp_size<scales_said>::value <= 1 && (is_moment_scale<Said> && ...);
+    static constexpr bool known = rule && scales && (sizeof...(Said) == 0 || ScaledMoment<Rule>);
+};
+
+template <class T>
+inline constexpr std::int64_t steps_of = 0;
+template <std::int64_t N>
+inline constexpr std::int64_t steps_of<SyncEvery<N>> = N;
+template <class T>
+inline constexpr bool is_sync_every = false;
+template <std::int64_t N>
+inline constexpr bool is_sync_every<SyncEvery<N>> = true;
+
+/// What Groups<> says.
+template <class T>
+struct GroupsParts {
+    static constexpr int count = -1;
+    static constexpr bool options = true, steps = true, bare = true, known = false;
+};
+template <int M, class... O>
+struct GroupsParts<Groups<M, O...>> {
+    static constexpr int across = (0 + ... + int{std::is_same_v<O, AcrossHosts>});
+    static constexpr int inside = (0 + ... + int{std::is_same_v<O, InsideHosts>});
+    static constexpr int every = (0 + ... + int{is_sync_every<O>});
+    static constexpr int touched = (0 + ... + int{std::is_same_v<O, TouchedRows>});
+    static constexpr int all = (0 + ... + int{std::is_same_v<O, AllRows>});
+
+    static constexpr int count = M;
+    static constexpr bool options = across + inside <= 1 && every <= 1 && touched + all <= 1 &&
+                                    across + inside + every + touched + all == sizeof...(O);
+    static constexpr bool steps = ((!is_sync_every<O> || steps_of<O> > 0) && ...);
+    static constexpr bool bare = sizeof...(O) == 0;
+    static constexpr bool known = count >= 0 && options && steps && (count > 1 || bare);
+
+    static constexpr GroupOptions values() {
+        GroupOptions o{.count = M};
+        if (across + inside > 0) o.placement = inside > 0 ? GroupPlacement::inside_hosts : GroupPlacement::across_hosts;
+        if (every > 0) o.sync_every = (std::int64_t{0} + ... + steps_of<O>);
+        if (touched + all > 0) o.rows = all > 0 ? SyncRows::all : SyncRows::touched;
+        return o;
+    }
+};
+
 }  // namespace detail
 
 struct ShardingAxis {
@@ -97,14 +167,40 @@ struct CollectiveAxis {
     }
 };
 struct OptimizerAxis {
-    using fallback = RowwiseAdagrad<>;
+    using fallback = Optimizer<RowwiseAdagrad<>>;
     template <class T>
-    static constexpr bool knows = SparseOptimizer<T>;
+    static constexpr bool knows = detail::OptimizerParts<T>::known;
     template <class T>
     static constexpr bool check() {
-        static_assert(SparseOptimizer<T>,
-                      "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, or a struct of your "
-                      "own with all that optimizer/optimizer.hpp asks for");
+        using Parts = detail::OptimizerParts<T>;
+        static_assert(Parts::rule,
+                      "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, RmsProp, or a struct "
+                      "of your own with all that optimizer/optimizer.hpp asks for");
+        if constexpr (Parts::rule) {
+            static_assert(Parts::scales, "beside its rule Optimizer<> takes one MomentScale<c>, said once");
+            static_assert(
+                !Parts::scales || Parts::known,
+                "MomentScale<c> divides a moment, and this optimizer has none that it divides: leave it away");
+        }
+        return true;
+    }
+};
+struct GroupsAxis {
+    using fallback = Groups<>;
+    template <class T>
+    static constexpr bool knows = detail::GroupsParts<T>::known;
+    template <class T>
+    static constexpr bool check() {
+        using Parts = detail::GroupsParts<T>;
+        static_assert(Parts::count >= 0,
+                      "Groups<M> takes a number of groups, 1 or more, or nothing: as LayerOptions say");
+        static_assert(Parts::options,
+                      "behind their number Groups<> takes AcrossHosts or InsideHosts, SyncEvery<n>, and TouchedRows or "
+                      "AllRows, each at most once");
+        static_assert(Parts::steps, "SyncEvery<n> takes a positive number of steps");
+        static_assert(Parts::count > 1 || Parts::bare,
+                      "a placement, SyncEvery<n> or a choice of synced rows has no effect where there is one group: "
+                      "give Groups<M, ...> more, or say them in LayerOptions::groups");
         return true;
     }
 };
@@ -188,8 +284,8 @@ struct ElementAxis {
 };
 
 /// All axes of an embedding layer.
-using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, PoolingAxis, RequestsAxis, OrderAxis,
-                                  WireAxis, TowerAxis, DeviceAxis, ElementAxis>;
+using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, GroupsAxis, PoolingAxis, RequestsAxis,
+                                  OrderAxis, WireAxis, TowerAxis, DeviceAxis, ElementAxis>;
 
 namespace detail {
 
@@ -201,9 +297,13 @@ template <class C>
 struct AxisOf<Collective<C>> {
     using type = CollectiveAxis;
 };
-template <class O>
-struct AxisOf<Optimizer<O>> {
+template <class... O>
+struct AxisOf<Optimizer<O...>> {
     using type = OptimizerAxis;
+};
+template <int M, class... O>
+struct AxisOf<Groups<M, O...>> {
+    using type = GroupsAxis;
 };
 template <class P>
 struct AxisOf<Pooling<P>> {

@@ -97,7 +97,10 @@ struct LayerPolicies {
   public:
     using sharding = typename On<ShardingAxis>::type;
     using collective = typename On<CollectiveAxis>::type;
-    using rule = typename On<OptimizerAxis>::type;
+    using optimizer = detail::OptimizerParts<typename On<OptimizerAxis>::type>;
+    using rule = typename optimizer::type;
+    using moment_scale = typename optimizer::scale;
+    using groups = detail::GroupsParts<typename On<GroupsAxis>::type>;
     using pooling = typename On<PoolingAxis>::type;
     using requests = typename On<RequestsAxis>::type;
     using order = typename On<OrderAxis>::type;
@@ -130,11 +133,14 @@ struct LayerPolicies {
     // Assertions come last: Clang does not see the members behind one that fails.
     static_assert(
         (!std::is_void_v<typename detail::AxisOf<Policies>::type> && ...),
-        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Pooling<>, Requests<>, Order<>, "
-        "Wire<>, Tower<>, Device<>, Element<>");
+        "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Groups<>, Pooling<>, Requests<>, "
+        "Order<>, Wire<>, Tower<>, Device<>, Element<>");
     static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
+    static_assert(groups::count == 0 || !moment_scale::is_given ||
+                      (groups::count == 1 ? moment_scale::value == 1.0F : moment_scale::value <= groups::count),
+                  "MomentScale<c> takes a c of at most the number of groups, and without groups 1");
     static constexpr LayerFacts f =
         detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);

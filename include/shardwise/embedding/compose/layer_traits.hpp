@@ -35,6 +35,13 @@ Program hot_program_of() {
     else
         return {};
 }
+/// What the policy says of the moment's scale stands where the rule's constants leave it open.
+template <class Scale, class Rule>
+Rule scaled(Rule rule) {
+    if constexpr (ScaledMoment<Rule>)
+        if (rule.moment_scale == as_many_as_groups) rule.moment_scale = Scale::value;
+    return rule;
+}
 template <class P>
 constexpr Pools pools_of() {
     if (std::is_same_v<P, Sum>) return Pools::sum;
@@ -54,10 +61,11 @@ template <class P>
             .two_stage = std::is_same_v<typename P::collective, TwoStage>,
             .coalesced = P::coalesced,
             .shardings = detail::sharding_traits_of(typename P::shardings{}),
-            .rule = make_row_rule(rule),
+            .rule = make_row_rule(detail::scaled<typename P::moment_scale>(rule)),
             .order = &order_traits<typename P::order>,
             .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
             .module = module_policy<typename P::module>(module),
+            .groups = P::groups::values(),
             .program = make_program<steps::EmbeddingDomain, PlanOf<P>>(),
             .hot_program = detail::hot_program_of<P>()};
 }

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
+
 #include "shardwise/core/config.hpp"
+#include "shardwise/embedding/copies/synced_rows.hpp"
 
 /// \file
 /// The axes of an embedding layer, each a template around its value; a layer takes them in any order.
@@ -50,11 +53,31 @@ struct Hierarchical {
     static constexpr const char* name = "hierarchical";
 };
 
-/// How rows learn: a SparseOptimizer.
-template <class Rule>
+/// How rows learn: a SparseOptimizer, and where its moment is to be scaled, a MomentScale<c>.
+template <class Rule, class... Scale>
 struct Optimizer {
-    using type = Rule;
+    using type = Optimizer;
 };
+
+/// M groups of ranks that each hold every table, and whose copies of a row become their mean at every sync. Groups<> is
+/// as LayerOptions::groups say, and takes no options. (Two-dimensional sparse parallelism, section 3.1)
+/// \tparam Options  in any order: AcrossHosts (default) or InsideHosts, SyncEvery<n> (1), TouchedRows (default) or
+///                  AllRows
+template <int M = 0, class... Options>
+struct Groups {
+    using type = Groups;
+};
+/// A group is whole hosts, or an equal part of one.
+struct AcrossHosts {
+    static constexpr const char* name = "across";
+};
+/// The copies of a shard are neighbours on one host, so that no sync crosses. (Section 5)
+struct InsideHosts {
+    static constexpr const char* name = "inside";
+};
+/// Copies become equal behind every N-th step; each group learns by itself in between. (Section 5)
+template <std::int64_t N>
+struct SyncEvery {};
 
 /// What a lookup returns: Sum, Mean or None; or ByTable, where each table says it.
 template <class P>

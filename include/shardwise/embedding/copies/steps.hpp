@@ -9,6 +9,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/copies/lanes.hpp"
+#include "shardwise/embedding/copies/synced_rows.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/step.hpp"
@@ -19,15 +20,6 @@
 /// no group in it but the world of the copies.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// A sync moves rows that some copy touched since the last one.
-struct TouchedRows {
-    static constexpr const char* name = "touched";
-};
-/// A sync moves all rows.
-struct AllRows {
-    static constexpr const char* name = "all";
-};
 
 namespace copies {
 

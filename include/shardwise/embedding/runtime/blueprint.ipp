@@ -23,6 +23,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
       features_{tables_, traits_.pools} {
+    traits_.rule = for_groups(traits_.rule, groups_.count());
     check_sizes();
     inner_tables_ = tables_;
     inner_features_ = features_;

@@ -6,14 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/kernels/columns.hpp"
 #include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/optimizer/moment_scale.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
@@ -39,6 +43,10 @@ class RowRule {
     [[nodiscard]] virtual int element_slots() const = 0;
     [[nodiscard]] virtual int row_slots() const = 0;
     [[nodiscard]] virtual bool needs_row_norm() const = 0;
+    /// The constant `moment_scale` of a rule that has one: what it divides its moment by before the root.
+    [[nodiscard]] virtual std::optional<float> moment_scale() const = 0;
+    /// The same rule with another. \throws BadInput for a rule that has none
+    [[nodiscard]] virtual std::shared_ptr<const RowRule> with_moment_scale(float scale) const = 0;
     /// Of the constants of a rule that has `add_to(Digest&)`; of none otherwise.
     [[nodiscard]] virtual std::int64_t digest() const = 0;
     /// Updates up to most_rows rows of a shard. They go through each stage together, so that the core works on one
@@ -57,6 +65,22 @@ class RowRuleOf final : public RowRule {
     [[nodiscard]] int element_slots() const override { return Rule::element_slots; }
     [[nodiscard]] int row_slots() const override { return Rule::row_slots; }
     [[nodiscard]] bool needs_row_norm() const override { return Rule::needs_row_norm; }
+    [[nodiscard]] std::optional<float> moment_scale() const override {
+        if constexpr (ScaledMoment<Rule>)
+            return rule_.moment_scale;
+        else
+            return std::nullopt;
+    }
+    [[nodiscard]] std::shared_ptr<const RowRule> with_moment_scale(float scale) const override {
+        if constexpr (ScaledMoment<Rule>) {
+            Rule other = rule_;
+            other.moment_scale = scale;
+            return std::make_shared<const RowRuleOf>(other);
+        } else {
+            throw BadInput{concat(
+                {"optimizer '", std::string{Rule::name}, "' has no moment to scale: leave the moment scale away"})};
+        }
+    }
     [[nodiscard]] std::int64_t digest() const override {
         Digest digest;
         if constexpr (requires { rule_.add_to(digest); }) rule_.add_to(digest);
@@ -99,6 +123,19 @@ template <SparseOptimizer Rule>
 [[nodiscard]] std::shared_ptr<const RowRule> make_row_rule(const Rule& rule) {
     check_rule(rule);
     return std::make_shared<const detail::RowRuleOf<Rule>>(rule);
+}
+
+/// The rule as a layer of so many groups uses it: a moment scale that was left open is their number.
+/// \throws BadInput for one outside of (0, groups], and without groups for any other than 1
+[[nodiscard]] inline std::shared_ptr<const RowRule> for_groups(std::shared_ptr<const RowRule> rule, int groups) {
+    const std::optional<float> asked = rule->moment_scale();
+    if (!asked || (*asked == as_many_as_groups && groups == 1)) return rule;
+    if (*asked == as_many_as_groups) return rule->with_moment_scale(static_cast<float>(groups));
+    const bool fits = groups == 1 ? *asked == 1.0F : *asked > 0.0F && *asked <= static_cast<float>(groups);
+    detail::require_constant(rule->name(), "moment_scale", static_cast<double>(*asked), fits,
+                             groups == 1 ? "1 where ranks form no groups, or more groups"
+                                         : concat({"a number above 0, up to the ", groups, " groups"}).c_str());
+    return rule;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
