@@ -5,7 +5,7 @@ from programs import main, run
 
 
 def runs():
-    out = run("--steps", 20, "--explain", says=["forward", "backward (derived)", "row_ranges", "rms_prop"])
+    out = run("--steps", 20, "--explain", says=["forward", "backward (derived)", "row_ranges", "ftrl"])
     last = out.splitlines()[-1]
     assert last.startswith("step    20"), out
     run("--help", says=["--ranks", "--hosts", "--seed", "--steps"])
