@@ -30,7 +30,7 @@ struct Adagrad {
 
     /// \throws BadInput for an epsilon that is negative or no finite number
     void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
-    void add_to(Digest& digest) const { digest.add(epsilon).add(moment_scale); }
+    void add_to(Digest& digest) const { digest.add(epsilon).add(detail::divisor_of(moment_scale)); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
         return {.learning_rate = step.learning_rate, .moment_scale = detail::divisor_of(moment_scale)};

@@ -42,7 +42,9 @@ struct Adam {
         detail::require_beta(name, "beta2", beta2);
         detail::require_not_negative(name, "epsilon", epsilon);
     }
-    void add_to(Digest& digest) const { digest.add(beta1).add(beta2).add(epsilon).add(moment_scale); }
+    void add_to(Digest& digest) const {
+        digest.add(beta1).add(beta2).add(epsilon).add(detail::divisor_of(moment_scale));
+    }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
         const double correction1 = bias_correction(beta1, step.step);

@@ -36,7 +36,7 @@ struct RmsProp {
         detail::require_beta(name, "alpha", alpha);
         detail::require_not_negative(name, "epsilon", epsilon);
     }
-    void add_to(Digest& digest) const { digest.add(alpha).add(epsilon).add(moment_scale); }
+    void add_to(Digest& digest) const { digest.add(alpha).add(epsilon).add(detail::divisor_of(moment_scale)); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float*, double, int) const {
         return {.learning_rate = step.learning_rate,

@@ -75,7 +75,7 @@ struct RowwiseAdagrad {
 
     /// \throws BadInput for an epsilon that is negative or no finite number
     void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
-    void add_to(Digest& digest) const { digest.add(epsilon).add(moment_scale); }
+    void add_to(Digest& digest) const { digest.add(epsilon).add(detail::divisor_of(moment_scale)); }
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float* moment, double sum_of_squares, int dim) const {
         *moment = static_cast<float>(static_cast<double>(*moment) + Moment::growth(sum_of_squares, dim));

@@ -68,13 +68,9 @@ struct Groups {
     using type = Groups;
 };
 /// A group is whole hosts, or an equal part of one.
-struct AcrossHosts {
-    static constexpr const char* name = "across";
-};
+struct AcrossHosts {};
 /// The copies of a shard are neighbours on one host, so that no sync crosses. (Section 5)
-struct InsideHosts {
-    static constexpr const char* name = "inside";
-};
+struct InsideHosts {};
 /// Copies become equal behind every N-th step; each group learns by itself in between. (Section 5)
 template <std::int64_t N>
 struct SyncEvery {};

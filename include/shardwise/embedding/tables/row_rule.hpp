@@ -129,7 +129,7 @@ template <SparseOptimizer Rule>
 /// \throws BadInput for one outside of (0, groups], and without groups for any other than 1
 [[nodiscard]] inline std::shared_ptr<const RowRule> for_groups(std::shared_ptr<const RowRule> rule, int groups) {
     const std::optional<float> asked = rule->moment_scale();
-    if (!asked || (*asked == as_many_as_groups && groups == 1)) return rule;
+    if (!asked) return rule;
     if (*asked == as_many_as_groups) return rule->with_moment_scale(static_cast<float>(groups));
     const bool fits = groups == 1 ? *asked == 1.0F : *asked > 0.0F && *asked <= static_cast<float>(groups);
     detail::require_constant(rule->name(), "moment_scale", static_cast<double>(*asked), fits,
