@@ -57,16 +57,16 @@ std::vector<Parts> run_steps(const train_dlrm::Options& options, shardwise::Comm
     model.start(batches[0]);
     for (std::size_t step = 0; step < static_cast<std::size_t>(count) + 2; ++step) {
         const shardwise::ClickBatch& batch = batches[step % batches.size()];
-        const double exchange = model.exchange_seconds();
-        const double exposed = model.exposed_seconds();
+        const train_dlrm::LayerSeconds before = model.layer_seconds();
         const double reduction = model.reduction_seconds();
         const double total = shardwise_bench::seconds([&] {
             model.start(batches[(step + 1) % batches.size()]);
             const std::span<const float> logits = model.forward(batch);
-            benchmark::DoNotOptimize(model.learn(batch, logits, global_samples));
+            benchmark::DoNotOptimize(model.learn(batch, logits, {.world = global_samples, .group = global_samples}));
         });
-        steps.push_back({total, model.exchange_seconds() - exchange, model.exposed_seconds() - exposed,
-                         model.reduction_seconds() - reduction});
+        train_dlrm::LayerSeconds now = model.layer_seconds();
+        now -= before;
+        steps.push_back({total, now.exchange, now.exposed, model.reduction_seconds() - reduction});
     }
     model.drop();
     steps.erase(steps.begin(), steps.begin() + 2);

@@ -89,7 +89,7 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
             if (meter != nullptr) meter->add(model.vectors());
             quality.add(logits, batch.labels);
         }
-        const double loss = model.learn(batch, logits, samples);
+        const double loss = model.learn(batch, logits, {.world = samples, .group = samples});
         progress.step(step + 1, samples, loss / static_cast<double>(std::max<std::int64_t>(1, batch.samples())));
     }
     progress.done();
@@ -234,7 +234,7 @@ void report(const Options& o, const Candidate& c) {
 /// (feature): its group in generated data.
 std::vector<int> groups_of(const Options& o) {
     const sw::ClickGenerator generator{{.rows = std::vector<std::int64_t>(train_dlrm::categories, o.rows.front()),
-                                        .groups = o.groups,
+                                        .groups = o.feature_groups,
                                         .seed = o.data_seed.value_or(o.seed)}};
     return {generator.groups().begin(), generator.groups().end()};
 }
@@ -264,7 +264,7 @@ int run(const Arguments& a) {
         c.partition = sw::partition_features(
             affinity, {.towers = a.towers, .ratio = a.ratio, .strategy = strategy, .seed = a.model.seed});
         c.towers = named(c.partition, names, a.towers);
-        if (a.model.groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
+        if (a.model.feature_groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
         if (a.strategy == "both") c.aucs = train_towered(a, c.towers);
         if (!c.partition.within_ratio)
             fmt::print("no split into {} towers keeps to R = {}: sizes are as equal as may be\n", a.towers, a.ratio);
@@ -333,7 +333,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     app.add_option("--learning-rate", o.learning_rate.base, "Of tables and dense weights");
     app.add_option("--seed", o.seed, "Of weights and partitions, and of generated data unless --data-seed is given");
     app.add_option("--data-seed", o.data_seed, "Of generated data. Unless given: --seed")->default_str("");
-    app.add_option("--feature-groups", o.groups,
+    app.add_option("--feature-groups", o.feature_groups,
                    "Generated features belong together in so many groups, as in train_dlrm");
     app.add_option("--ranks", ranks, "Ranks (threads) of the training without towers");
     try {

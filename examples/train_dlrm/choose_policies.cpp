@@ -33,11 +33,12 @@ Options choose(const Options& options, sw::CommunicatorRef comm, const char* axi
         o.policies.*value = one;
         const sw::LayerBlueprint layer =
             draw_embedding(o.policies, comm.topology(), tables_of(o), towers_of(o, comm.topology()), module_config(o),
-                           o.row_plan.get());
+                           o.row_plan.get(), o.groups);
         const sw::LayerCost cost = layer.predict_cost(views);
         const double seconds = sw::seconds(cost.segments, sw::Cluster{});
         sw::Traffic moved = cost.forward.total();
         moved += cost.backward.total();
+        moved += cost.sync.total();
         const auto megabytes = [](const sw::TierTraffic& t) {
             return 1e-6 * static_cast<double>(t.payload + t.control);
         };

@@ -42,7 +42,7 @@ std::unique_ptr<Loader> generated(const Options& o, std::int64_t first, std::int
     g.bags = o.bag == 1 ? sw::BagSizes::single() : sw::BagSizes::up_to(o.bag);
     g.dense_columns = dense_features;
     g.seed = o.data_seed.value_or(o.seed);
-    g.groups = o.groups;
+    g.groups = o.feature_groups;
     g.first = first;
     g.samples = samples;
     g.slice = slice;

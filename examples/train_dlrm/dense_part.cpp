@@ -26,8 +26,8 @@ class ClickPart final : public DensePart {
     std::span<const float> forward_top(const sw::LayerVectors& vectors) override {
         return model_.forward_top(vectors.pooled);
     }
-    sw::LayerVectors backward(std::span<const float> gradient) override {
-        const sw::MatrixView<const float> pooled = model_.backward_top(gradient);
+    sw::LayerVectors backward(std::span<const float> gradient, float to_embeddings) override {
+        const sw::MatrixView<const float> pooled = model_.backward_top(gradient, to_embeddings);
         model_.backward_bottom();
         return {.pooled = pooled};
     }
@@ -49,8 +49,8 @@ class SequencePart final : public DensePart {
     std::span<const float> forward_top(const sw::LayerVectors& vectors) override {
         return model_.forward({vectors.sequences[0], vectors.lengths[0]}, {vectors.sequences[1], vectors.lengths[1]});
     }
-    sw::LayerVectors backward(std::span<const float> gradient) override {
-        return {.sequences = model_.backward(gradient)};
+    sw::LayerVectors backward(std::span<const float> gradient, float to_embeddings) override {
+        return {.sequences = model_.backward(gradient, to_embeddings)};
     }
     sw::ParameterSet& parameters() override { return model_.parameters(); }
     [[nodiscard]] std::int64_t flops() const override {

@@ -29,8 +29,9 @@ class DensePart {
     virtual void forward_bottom(const sw::ClickBatch& batch) = 0;
     /// \returns the logits, one a label of the batch
     virtual std::span<const float> forward_top(const sw::LayerVectors& vectors) = 0;
-    /// Overwrites the gradients of all parameters. \returns the gradient of the vectors, valid until the next backward
-    virtual sw::LayerVectors backward(std::span<const float> gradient) = 0;
+    /// Overwrites the gradients of all parameters. \returns the gradient of the vectors times `to_embeddings`, valid
+    /// until the next backward
+    virtual sw::LayerVectors backward(std::span<const float> gradient, float to_embeddings) = 0;
 
     [[nodiscard]] virtual sw::ParameterSet& parameters() = 0;
     /// Of forward and backward together, a sample.

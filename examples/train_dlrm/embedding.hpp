@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,17 +49,20 @@ void check_policies(const Policies& policies);
 /// What `--help` says about an axis: sharding, collective, pooling, requests, optimizer, order, wire or tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
 
-/// The embedding layer with these policies. \param module  of its towers, where policies.tower says so
-/// \throws BadInput for a name that there is not, and for policies that do not go together
+/// The embedding layer with these policies. \param moment_scale  of the optimizer; none: as many as groups \param
+/// module  of its towers, where policies.tower says so \throws BadInput for a name that there is not, and for policies
+/// that do not go together
 [[nodiscard]] std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                                             const std::vector<sw::TableConfig>& tables,
                                                             const sw::LayerOptions& options,
+                                                            std::optional<float> moment_scale,
                                                             const sw::AnyModule::Config& module);
 
 /// The same layer on paper. \param rows  of a layer with tiers; null: all in the last \throws BadInput as
 /// make_embedding
 [[nodiscard]] sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                                 const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                                const sw::AnyModule::Config& module, const sw::RowPlan* rows);
+                                                const sw::AnyModule::Config& module, const sw::RowPlan* rows,
+                                                const sw::GroupOptions& groups);
 
 }  // namespace train_dlrm

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "data.hpp"
 #include "options.hpp"
@@ -44,6 +45,10 @@ class Feed {
     }
     [[nodiscard]] std::int64_t global_samples() {
         return of([](auto& batches) { return batches.global_samples(); });
+    }
+    /// (rank): of the batch that global_samples() told of.
+    [[nodiscard]] std::span<const std::int64_t> samples_by_rank() {
+        return of([](auto& batches) { return batches.samples_by_rank(); });
     }
     /// Of the batch that was announced last.
     [[nodiscard]] sw::BatchKind kind() const noexcept { return hot_ ? hot_->kind() : sw::BatchKind::any; }

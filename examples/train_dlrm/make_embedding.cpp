@@ -115,16 +115,20 @@ std::string axis_help(const std::string& axis) {
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,
                                               const std::vector<sw::TableConfig>& tables,
-                                              const sw::LayerOptions& options, const sw::AnyModule::Config& module) {
+                                              const sw::LayerOptions& options, std::optional<float> moment_scale,
+                                              const sw::AnyModule::Config& module) {
     check_policies(policies);
-    return sw::make_layer(comm, tables, names_of(policies, &module), options);
+    sw::LayerNames names = names_of(policies, &module);
+    names.moment_scale = moment_scale;
+    return sw::make_layer(comm, tables, names, options);
 }
 
 sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
                                   const std::vector<sw::TableConfig>& tables, const sw::Towers& towers,
-                                  const sw::AnyModule::Config& module, const sw::RowPlan* rows) {
+                                  const sw::AnyModule::Config& module, const sw::RowPlan* rows,
+                                  const sw::GroupOptions& groups) {
     check_policies(policies);
-    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, {}, rows);
+    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, {}, rows, groups);
 }
 
 }  // namespace train_dlrm

@@ -55,7 +55,12 @@ void Meter::begin(const Model& model, const Feed& feed) {
     open_ = wanted_ > 0;
     passes_ = feed.passes();
     counted_->reset();
-    payload_ = {.counted = -model.embedding_payload(), .moved = model.embedding().sent_payload(), .predicted = {}};
+    syncs_ = sw::SyncTally{model.embedding().steps()};
+    payload_ = {.counted = -model.embedding_payload(),
+                .moved = model.embedding().sent_payload(),
+                .predicted = {},
+                .synced = -model.embedding().synced_payload(),
+                .predicted_sync = 0};
     for (std::int64_t& before : payload_.moved)
         before = -before;
     payload_.predicted.resize(payload_.moved.size());
@@ -70,14 +75,18 @@ void Meter::predict(const Model& model, const Feed& feed, const sw::ClickBatch& 
     auto& tallies = tallies_[static_cast<std::size_t>(kind)];
     flight_ = last_ == kind && flight_ == 0 ? std::min<std::size_t>(1, tallies.size() - 1) : 0;
     last_ = kind;
-    const sw::LayerCost cost = model.embedding().predict_cost(views, &tallies[flight_], kind);
+    const sw::LayerCost cost = model.embedding().predict_cost(views, &tallies[flight_], kind, &syncs_);
     const int rank = uncounted_.rank();
     predicted_ += cost.forward.sent_by(rank);
     predicted_ += cost.backward.sent_by(rank);
+    const sw::Traffic sync = cost.sync.sent_by(rank);
+    predicted_ += sync;
+    payload_.predicted_sync += sync.host.payload + sync.cross_host.payload;
     add(payload_.predicted, model.embedding().blueprint().predict_payload(cost, rank, kind));
     predicted_ += model.predict_reduction().sent_by(rank);
     predicted_ += feed.predict(uncounted_.topology()).sent_by(rank);
-    rounds_[static_cast<std::uint32_t>(++steps_)] = sw::rounds_of(cost.segments, rank);
+    rounds_.flights[static_cast<std::uint32_t>(++steps_)] = sw::rounds_of(cost.segments, rank);
+    rounds_.syncs[static_cast<std::uint32_t>(syncs_.steps())] = sw::rounds_of(cost.sync_segments, rank);
     sw::barrier(uncounted_);
 }
 
@@ -88,16 +97,33 @@ void Meter::close(const Model& model, const Feed& feed, bool ended) {
         predicted_ += feed.predict(uncounted_.topology()).sent_by(uncounted_.rank());
     moved_ = counted_->sent().sent_by(counted_->rank());
     payload_.counted += model.embedding_payload();
+    payload_.synced += model.embedding().synced_payload();
     add(payload_.moved, model.embedding().sent_payload());
     const sw::MemoryAccount& memory = model.embedding_memory();
-    memory_ = {.fixed = memory.static_bytes(), .dynamic = memory.dynamic_bytes(), .peak = memory.peak_bytes()};
+    using Part = sw::MemoryPart;
+    memory_ = {.fixed = memory.static_bytes(),
+               .dynamic = memory.dynamic_bytes(),
+               .peak = memory.peak_bytes(),
+               .tables = memory.bytes(Part::tables),
+               .moments = memory.bytes(Part::moments),
+               .flights = memory.bytes(Part::flights),
+               .syncs = memory.bytes(Part::marks) + memory.bytes(Part::syncs)};
 }
 
 LayerMemory Meter::predicted_memory(const Model& model) const {
-    LayerMemory memory{.fixed = model.embedding().predict_static_bytes(uncounted_.rank()), .dynamic = 0, .peak = 0};
+    using Part = sw::MemoryPart;
+    const auto fixed = [&](Part part) { return model.embedding().predict_static_bytes(uncounted_.rank(), part); };
+    LayerMemory memory{.fixed = model.embedding().predict_static_bytes(uncounted_.rank()),
+                       .dynamic = 0,
+                       .peak = 0,
+                       .tables = fixed(Part::tables),
+                       .moments = fixed(Part::moments),
+                       .flights = 0,
+                       .syncs = fixed(Part::marks) + syncs_.memory().bytes()};
     for (const auto& kind : tallies_)
         for (const sw::MemoryTally& tally : kind)
-            memory.dynamic += tally.bytes();
+            memory.flights += tally.bytes();
+    memory.dynamic = memory.flights + syncs_.memory().bytes();
     memory.peak = memory.fixed + memory.dynamic;
     return memory;
 }

@@ -33,9 +33,14 @@ using Counted = sw::CountingCommunicator<sw::CommunicatorRef>;
 
 /// What the embedding layer holds on this rank, in bytes.
 struct LayerMemory {
-    std::int64_t fixed = 0;  ///< tables and moments
+    std::int64_t fixed = 0;  ///< tables, moments and marks
     std::int64_t dynamic = 0;
     std::int64_t peak = 0;
+    // by part; marks of rows to sync are with the syncs
+    std::int64_t tables = 0;
+    std::int64_t moments = 0;
+    std::int64_t flights = 0;
+    std::int64_t syncs = 0;
     friend bool operator==(const LayerMemory&, const LayerMemory&) = default;
 };
 
@@ -44,6 +49,8 @@ struct LayerPayload {
     std::int64_t counted = 0;             ///< by the communicator
     std::vector<std::int64_t> moved;      ///< (part of the layer): as packed
     std::vector<std::int64_t> predicted;  ///< (part of the layer)
+    std::int64_t synced = 0;              ///< of syncs of copies
+    std::int64_t predicted_sync = 0;
 };
 
 /// Predicts steps, and counts what they move and hold.
@@ -90,7 +97,8 @@ class Meter {
     std::array<std::vector<sw::MemoryTally>, 2> tallies_;  // of flights of each kind
     std::optional<sw::BatchKind> last_;                    // kind of the last step
     std::size_t flight_ = 0;                               // of its kind, that it took
-    std::int64_t passes_ = 0;                              // of the feed, before
+    sw::SyncTally syncs_;
+    std::int64_t passes_ = 0;  // of the feed, before
     LayerMemory memory_;
     sw::PredictedRounds rounds_;
 };

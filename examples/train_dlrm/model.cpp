@@ -22,6 +22,17 @@ sw::AnyDenseOptimizer optimizer_of(const sw::ParameterSet& parameters, const std
 
 }  // namespace
 
+LayerSeconds& LayerSeconds::operator+=(const LayerSeconds& more) noexcept {
+    exchange += more.exchange;
+    exposed += more.exposed;
+    lookup += more.lookup;
+    sync += more.sync;
+    return *this;
+}
+LayerSeconds& LayerSeconds::operator-=(const LayerSeconds& less) noexcept {
+    return *this += {.exchange = -less.exchange, .exposed = -less.exposed, .lookup = -less.lookup, .sync = -less.sync};
+}
+
 Model::Model(const Options& o, sw::CommunicatorRef comm)
     : messages_{std::make_unique<LayerMessages>(comm)},
       learning_rate_{o.learning_rate},
@@ -29,10 +40,11 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
                                 {.learning_rate = o.learning_rate,
                                  .seed = o.seed,
                                  .towers = towers_of(o, comm.topology()),
+                                 .groups = o.groups,
                                  .rows = o.row_plan.get(),
                                  .memory = embedding_memory_.get(),
                                  .tracer = tracer_.get()},
-                                module_config(o))},
+                                o.moment_scale, module_config(o))},
       dense_{make_dense_part(o, *embedding_, *dense_memory_)},
       labels_a_sample_{o.sequences ? 1 + o.sequences->negatives : 1},
       training_{dense_->parameters(), optimizer_of(dense_->parameters(), o.policies.optimizer, *dense_memory_), comm,
@@ -41,7 +53,7 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
     if (o.policies.tower == "pass") return;
     sw::ParameterSet& parameters = sw::module_of<sw::AnyModule>(*embedding_).parameters();
     module_training_.emplace(parameters, optimizer_of(parameters, o.policies.optimizer, *dense_memory_), comm,
-                             embedding_->topology(), dense_memory_->work());
+                             embedding_->topology(), embedding_->groups(), dense_memory_->work());
     module_tensors_.emplace(*embedding_, *module_training_, comm);
 }
 
@@ -62,12 +74,12 @@ void Model::drop() {
     finish();
 }
 
-double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples) {
+double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, const sw::SampleCounts& samples) {
     const std::int64_t begin = tracer_->now();
     const std::span<float> gradient = logit_gradient_.resize(logits.size());
-    const double loss = sw::binary_cross_entropy(logits, batch.labels, global_samples * labels_a_sample_, gradient) /
+    const double loss = sw::binary_cross_entropy(logits, batch.labels, samples.world * labels_a_sample_, gradient) /
                         static_cast<double>(labels_a_sample_);
-    const sw::LayerVectors to_embeddings = dense_->backward(gradient);
+    const sw::LayerVectors to_embeddings = dense_->backward(gradient, samples.to_group());
     tracer_->add("backward of the MLPs", sw::SpanKind::compute, number(), begin);
     {
         const Stopwatch watch{reduction_seconds_};
@@ -79,13 +91,15 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
     {
         const Stopwatch watch{reduction_seconds_};
         training_.finish();
-        if (module_training_) module_training_->sum();
+        if (module_training_) module_training_->sum(samples.to_world());
     }
     tracer_->add("sum of dense gradients", sw::SpanKind::compute, number(), reduction);
+    embedding_->advance_sync();
     ++steps_;
     const double rate = learning_rate_.at(steps_);
     training_.step(rate);
     if (module_training_) module_training_->step(rate);
+    embedding_->advance_sync();
     return loss;
 }
 
@@ -126,11 +140,15 @@ ModelSize Model::size() const {
 
 std::int64_t Model::embedding_payload() const {
     const sw::Traffic sent = messages_->counted.sent().total();
-    return sent.host.payload + sent.cross_host.payload;
+    return sent.host.payload + sent.cross_host.payload - embedding_->synced_payload();
 }
 
-double Model::exchange_seconds() const noexcept {
-    return tracer_->seconds(sw::SpanKind::wait) + tracer_->seconds(sw::SpanKind::pack);
+LayerSeconds Model::layer_seconds() const noexcept {
+    const double wait = tracer_->seconds(sw::SpanKind::wait);
+    return {.exchange = wait + tracer_->seconds(sw::SpanKind::pack),
+            .exposed = wait,
+            .lookup = tracer_->seconds(sw::SpanOf::lookup),
+            .sync = tracer_->seconds(sw::SpanOf::sync)};
 }
 
 }  // namespace train_dlrm

@@ -19,6 +19,7 @@
 #include "shardwise/data/batch.hpp"
 #include "shardwise/dense/any_optimizer.hpp"
 #include "shardwise/dense/data_parallel.hpp"
+#include "shardwise/dense/sample_counts.hpp"
 #include "shardwise/plan/trace.hpp"
 #include "shardwise/tower/any_module.hpp"
 
@@ -34,6 +35,17 @@ struct ModelSize {
     std::int64_t modules = 0;
     std::int64_t tables = 0;
     double compression = 1;  ///< what the modules are given, over what they let travel on
+};
+
+/// Seconds of what the embedding layer does on this rank.
+struct LayerSeconds {
+    double exchange = 0;  ///< messages are packed, or waited for
+    double exposed = 0;   ///< of these, where nothing is computed
+    double lookup = 0;    ///< rows are looked up, as messages are packed or results put together
+    double sync = 0;      ///< copies are made equal
+
+    LayerSeconds& operator+=(const LayerSeconds& more) noexcept;
+    LayerSeconds& operator-=(const LayerSeconds& less) noexcept;
 };
 
 /// DLRM, DCN or a sequence model: the embedding layer, its towers' modules and the dense part, with their optimizers.
@@ -54,7 +66,12 @@ class Model {
     void drop();
     /// Learns from the batch that was looked up; forward() gave `logits`. \returns the sum of this rank's losses, where
     /// that of a sample is the mean over its labels
-    double learn(const sw::ClickBatch& batch, std::span<const float> logits, std::int64_t global_samples);
+    double learn(const sw::ClickBatch& batch, std::span<const float> logits, const sw::SampleCounts& samples);
+    /// Ends the sync of copies that learn() has begun, where there is one.
+    void finish_sync() {
+        while (embedding_->advance_sync()) {
+        }
+    }
 
     /// What the sum of dense gradients of a step moves. A pure function.
     [[nodiscard]] sw::TrafficMatrix predict_reduction() const;
@@ -66,7 +83,8 @@ class Model {
     /// What the embedding layer holds, and what the dense part holds.
     [[nodiscard]] const sw::MemoryAccount& embedding_memory() const noexcept { return *embedding_memory_; }
     [[nodiscard]] const sw::MemoryAccount& dense_memory() const noexcept { return *dense_memory_; }
-    /// The payload of all messages that the embedding layer has handed to the communicator on this rank, in bytes.
+    /// The payload of all messages that the embedding layer has handed to the communicator on this rank, in bytes,
+    /// but those of syncs.
     [[nodiscard]] std::int64_t embedding_payload() const;
     [[nodiscard]] sw::Tracer& tracer() noexcept { return *tracer_; }
     [[nodiscard]] ModelSize size() const;
@@ -84,10 +102,8 @@ class Model {
     void scatter_modules() {
         if (module_tensors_) module_tensors_->scatter();
     }
-    /// Seconds of exchanges inside the embedding layer; of these, those in which it computes nothing; and of the sum of
-    /// dense gradients.
-    [[nodiscard]] double exchange_seconds() const noexcept;
-    [[nodiscard]] double exposed_seconds() const noexcept { return tracer_->seconds(sw::SpanKind::wait); }
+    [[nodiscard]] LayerSeconds layer_seconds() const noexcept;
+    /// Seconds of the sum of dense gradients.
     [[nodiscard]] double reduction_seconds() const noexcept { return reduction_seconds_; }
 
   private:

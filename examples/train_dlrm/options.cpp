@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "group_options.hpp"
 #include "output_files.hpp"
 #include "sequence_options.hpp"
 #include "shardwise/core/error.hpp"
@@ -89,7 +90,7 @@ void add_click_data(CLI::App& app, Options& o) {
     app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
     app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
-    app.add_option("--feature-groups", o.groups,
+    app.add_option("--feature-groups", o.feature_groups,
                    "Generated features belong together in so many groups: clicks depend on pairs of features of a "
                    "group. 0: on each feature by itself")
         ->group(data);
@@ -156,7 +157,7 @@ void check(const Options& o) {
     at_least("--samples", o.samples, std::int64_t{1});
     at_least("--test-samples", o.test_samples, std::int64_t{0});
     at_least("--bag", o.bag, 1);
-    at_least("--feature-groups", o.groups, 0);
+    at_least("--feature-groups", o.feature_groups, 0);
     at_least("--dim", o.dim, 1);
     at_least("--cross-layers", o.cross_layers, std::int64_t{1});
     at_least("--cross-rank", o.cross_rank, std::int64_t{0});
@@ -288,6 +289,8 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
                  "Send the ids of the next batch while this one computes; the same results either way")
         ->group(policies);
 
+    GroupFlags group_flags;
+    add_group_options(app, o, group_flags);
     TierFlags tier_flags;
     add_tier_options(app, o, tier_flags);
 
@@ -384,6 +387,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         o.hosts = o.ranks % 2 == 0 && o.ranks > 0 ? 2 : 1;
         static_cast<void>(sw::Topology::of(o.ranks, o.hosts));
     }
+    read_groups(app, o, group_flags);
     read_tiers(app, o, tier_flags);
     check(o);
     if (o.sequences) read_sequences(app, o);
@@ -406,18 +410,27 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
     return tables;
 }
 
+namespace {
+
+/// Of several groups each has towers, and the layer checks them.
+void check_towers(const Options& o, const sw::Topology& topology, int towers) {
+    if (o.groups.count == 1) static_cast<void>(sw::with_towers(topology, towers));
+}
+
+}  // namespace
+
 sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
     if (!o.towers.empty()) {
         try {
             static_cast<void>(sw::tower_of_tables(tables_of(o), o.towers));
-            static_cast<void>(sw::with_towers(topology, static_cast<int>(o.towers.size())));
+            check_towers(o, topology, static_cast<int>(o.towers.size()));
         } catch (const sw::BadInput& error) {
             throw sw::BadInput{fmt::format("{}: {}", o.tower_file, error.what())};
         }
         return o.towers;
     }
     if (o.tower_count == 0) return {};
-    static_cast<void>(sw::with_towers(topology, o.tower_count));
+    check_towers(o, topology, o.tower_count);
     return sw::deal_tables(tables_of(o), o.tower_count);
 }
 
@@ -442,7 +455,7 @@ nlohmann::json click_json(const Options& o) {
             {"samples", o.samples},
             {"test_samples", o.test_samples},
             {"bag", o.bag},
-            {"feature_groups", o.groups},
+            {"feature_groups", o.feature_groups},
             {"bottom", joined(o.bottom)},
             {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},
             {"tower", o.policies.tower},
@@ -488,6 +501,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
                             {"decay_power", rate.decay_power},
                             {"end", rate.end}}},
                           {"load", o.load}};
+    all.update(groups_json(o));
     all.update(tiers_json(o));
     all.update(o.sequences ? to_json(*o.sequences) : click_json(o));
     return all;

@@ -41,7 +41,7 @@ struct Options {
     // how much
     std::uint64_t seed = 1;
     std::optional<std::uint64_t> data_seed = {};  ///< of generated data; `seed` unless given
-    int groups = 0;                               ///< of generated features that belong together
+    int feature_groups = 0;                       ///< of generated features that belong together
     std::optional<std::int64_t> steps;            ///< in all, with those of a loaded checkpoint
     int epochs = 1;
     std::int64_t batch = 32;  ///< samples a rank
@@ -76,6 +76,8 @@ struct Options {
     std::string profile_out;                          ///< file for what the trainer counts itself; empty: none
     std::shared_ptr<const sw::AccessProfile> access;  ///< to plan from; null: nobody has counted yet
     sw::FlexShardOptions placing;                     ///< how to plan, where there is no plan
+    sw::GroupOptions groups;                          ///< of ranks that each hold every table
+    std::optional<float> moment_scale;                ///< c; none: as many as groups
     int per_feature = 0;                              ///< c of the towers' module
     int per_tower = 0;                                ///< p
     int tower_dim = 0;                                ///< D
@@ -131,6 +133,9 @@ struct BatchShape {
 /// The towers that the command line asks for; none: as the layer has it. \throws BadInput when they do not divide the
 /// hosts, or a file's features are not those of the tables
 [[nodiscard]] sw::Towers towers_of(const Options& options, const sw::Topology& topology);
+
+/// The topology that tables are placed on: of a group. \throws BadInput for groups that there are not
+[[nodiscard]] sw::Topology group_topology(const Options& options, const sw::Topology& world);
 
 /// The options as they are written into a report.
 [[nodiscard]] nlohmann::json to_json(const Options& options, const sw::Topology& topology);

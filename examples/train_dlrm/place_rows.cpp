@@ -88,15 +88,17 @@ void say(const Options& o) {
 Options place_rows(const Options& options, sw::CommunicatorRef comm) {
     if (options.policies.sharding != "tiered" || options.row_plan != nullptr) return options;
     Options o = options;
-    const sw::Scaling scaling{.topology = comm.topology(), .batch = o.batch};
+    const sw::Scaling scaling{.topology = group_topology(o, comm.topology()), .batch = o.batch};
     const auto plan = [&](const sw::AccessProfile& profile) {
         const std::vector<int> dims(profile.tables.size(), o.dim);
-        return sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), o.placing, comm.size());
+        return sw::plan_profile(profile, dims, scaling, sw::paper_row_memory(scaling), o.placing,
+                                scaling.topology.ranks());
     };
     if (o.access == nullptr) o.access = std::make_shared<const sw::AccessProfile>(profile_training_data(o, comm));
     if (!o.tune_cache.empty()) {
         for (const std::int64_t rows : o.tune_cache)  // is wrong before anything is timed
-            o.row_plan = std::make_shared<const sw::RowPlan>(cache_plan(*o.access, rows, o.batch, comm.topology()));
+            o.row_plan = std::make_shared<const sw::RowPlan>(
+                cache_plan(*o.access, rows, o.batch, group_topology(o, comm.topology())));
         return o;
     }
     o.row_plan = std::make_shared<const sw::RowPlan>(plan(*o.access));

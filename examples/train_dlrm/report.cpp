@@ -40,9 +40,13 @@ json by_rank(const Report& report, Value value) {
 }
 
 json memory_json(const Report& report, LayerMemory RankPart::*which) {
-    return {{"static", by_rank(report, [&](const RankPart& p) { return (p.*which).fixed; })},
-            {"dynamic", by_rank(report, [&](const RankPart& p) { return (p.*which).dynamic; })},
-            {"peak", by_rank(report, [&](const RankPart& p) { return (p.*which).peak; })}};
+    const auto part = [&](std::int64_t LayerMemory::*bytes) {
+        return by_rank(report, [&](const RankPart& p) { return (p.*which).*bytes; });
+    };
+    return {{"static", part(&LayerMemory::fixed)},    {"dynamic", part(&LayerMemory::dynamic)},
+            {"peak", part(&LayerMemory::peak)},       {"tables", part(&LayerMemory::tables)},
+            {"moments", part(&LayerMemory::moments)}, {"flights", part(&LayerMemory::flights)},
+            {"syncs", part(&LayerMemory::syncs)}};
 }
 
 /// What of the samples that were learnt from, once for each epoch, hot batches had.
@@ -164,6 +168,25 @@ sw::Traffic Report::moved() const {
     return sum;
 }
 
+Synced Report::synced() const {
+    Synced sum;
+    for (const RankPart& rank : ranks) {
+        sum.moved += rank.synced.moved;
+        sum.predicted += rank.synced.predicted;
+    }
+    return sum;
+}
+
+double Report::imbalance() const {
+    double most = 0;
+    double sum = 0;
+    for (const RankPart& rank : ranks) {
+        most = std::max(most, rank.times.lookup);
+        sum += rank.times.lookup;
+    }
+    return sum > 0 ? most * static_cast<double>(ranks.size()) / sum : std::numeric_limits<double>::quiet_NaN();
+}
+
 json to_json(const Report& r, const Options& o) {
     const Epoch* best = r.best();
     json epochs = json::array();
@@ -180,6 +203,9 @@ json to_json(const Report& r, const Options& o) {
     }
     const Split exposed = split(r, [](const Times& t) { return t.exposed; });
     time["exposed_exchange"] = {{"mean", exposed.mean}, {"max", exposed.most}};
+    const Split lookup = split(r, [](const Times& t) { return t.lookup; });
+    time["lookup"] = {{"mean", lookup.mean}, {"max", lookup.most}};
+    const Synced synced = r.synced();
     const Split total = split(r, [](const Times& t) { return t.total; });
     time["step"] = {{"mean", total.mean}, {"max", total.most}};
     json losses = json::array();
@@ -210,7 +236,8 @@ json to_json(const Report& r, const Options& o) {
              {{"steps", r.measured_steps},
               {"predicted", traffic_json(r.predicted())},
               {"moved", traffic_json(r.moved())},
-              {"embedding_payload", r.rows.payload}}},
+              {"embedding_payload", r.rows.payload},
+              {"replica_sync", {{"predicted", synced.predicted}, {"moved", synced.moved}}}}},
             {"memory",
              {{"steps", r.measured_steps},
               {"predicted", memory_json(r, &RankPart::predicted_memory)},
@@ -219,6 +246,7 @@ json to_json(const Report& r, const Options& o) {
                {{"static", by_rank(r, [](const RankPart& p) { return p.dense_static_bytes; })},
                 {"dynamic", by_rank(r, [](const RankPart& p) { return p.dense_dynamic_bytes; })}}}}},
             {"time", time},
+            {"imbalance", number_json(r.imbalance())},
             {"tuned", tuned_json(o)},
             {"hot", hot_json(r, o)},
             {"rows", tiers_json(r.rows)},
@@ -256,11 +284,15 @@ std::string to_table(const Report& r) {
     text += "  time of a step        ";
     for (std::size_t i = 0; i < Times::names.size(); ++i) {
         const Split s = split(r, [&](const Times& t) { return t.seconds[i]; });
+        if (s.most == 0 && i == 5) continue;  // no copies
         text += fmt::format("{}{} {:.3f} ms", i == 0 ? "" : ", ", Times::names[i], 1e3 * s.mean);
         if (i == 1)
             text += fmt::format(" (exposed {:.3f})", 1e3 * split(r, [](const Times& t) { return t.exposed; }).mean);
     }
     text += "\n";
+    if (const Split lookup = split(r, [](const Times& t) { return t.lookup; }); lookup.mean > 0)
+        text += fmt::format("  {:<22}{:.3f} ms a step, of these; on the slowest rank {:.2f} times the mean\n",
+                            "look-ups", 1e3 * lookup.mean, r.imbalance());
     if (r.measured_steps == 0) return text;
     const sw::Traffic moved = r.moved();
     const sw::Traffic predicted = r.predicted();
@@ -270,20 +302,24 @@ std::string to_table(const Report& r) {
                         "payload", "control", "messages");
     text += tier_text("host", moved.host, predicted.host, r.measured_steps);
     text += tier_text("cross_host", moved.cross_host, predicted.cross_host, r.measured_steps);
-    for (const RowTier& tier : r.rows.tiers) {
-        const auto a_step = [&](std::int64_t bytes) {
-            return bytes_text(static_cast<double>(bytes) / static_cast<double>(r.measured_steps));
-        };
+    const auto a_step = [&](std::int64_t bytes) {
+        return bytes_text(static_cast<double>(bytes) / static_cast<double>(r.measured_steps));
+    };
+    for (const RowTier& tier : r.rows.tiers)
         text += fmt::format("  {:<13}{:>12}{:>25} | {:>12}\n", "rows in " + tier.name, a_step(tier.payload), "",
                             a_step(tier.predicted_payload));
-    }
+    const Synced synced = r.synced();
+    if (synced.moved != 0 || synced.predicted != 0)
+        text +=
+            fmt::format("  {:<13}{:>12}{:>25} | {:>12}\n", "syncs", a_step(synced.moved), "", a_step(synced.predicted));
     text += fmt::format("  {:<13}{:>12}{:>13}{:>12} | {:>12}{:>13}{:>12}\n", "memory", "tables", "batches", "peak",
                         "tables", "batches", "peak");
     text += "  of a rank    " + memory_text(r, &RankPart::memory) + " | " +
             memory_text(r, &RankPart::predicted_memory) + "\n";
     bool same = r.rows.as_predicted();
     for (const RankPart& rank : r.ranks)
-        same = same && rank.moved == rank.predicted && rank.memory == rank.predicted_memory;
+        same = same && rank.moved == rank.predicted && rank.memory == rank.predicted_memory &&
+               rank.synced.moved == rank.synced.predicted;
     text += same ? "  every byte moved and held was predicted\n" : "  THE PREDICTION IS WRONG: please report it\n";
     return text;
 }

@@ -24,10 +24,18 @@ namespace train_dlrm {
 
 /// Where the seconds of a rank's steps went.
 struct Times {
-    static constexpr std::array<const char*, 5> names = {"compute", "exchange", "dense_reduction", "sync", "input"};
-    std::array<double, 5> seconds{};
+    static constexpr std::array<const char*, 6> names = {"compute", "exchange", "dense_reduction",
+                                                         "sync",    "input",    "replica_sync"};
+    std::array<double, 6> seconds{};
     double exposed = 0;  ///< of the exchange: nothing was computed meanwhile
+    double lookup = 0;   ///< of compute and exchange: rows were looked up
     double total = 0;
+};
+
+/// The payload of syncs of copies, in bytes.
+struct Synced {
+    std::int64_t moved = 0;
+    std::int64_t predicted = 0;
 };
 
 /// One rank's part of a report. Trivially copyable, so that ranks can gather it.
@@ -45,6 +53,7 @@ struct RankPart {
     std::int64_t distinct = 0;  ///< of these, in their batch and table, where that is counted
     ByTier payload = {};        ///< (tier): packed in the measured steps
     ByTier predicted_payload = {};
+    Synced synced = {};              ///< in the measured steps
     std::int64_t layer_payload = 0;  ///< of the embedding layer in these steps, as the communicator counted it
     std::int64_t looked_up = 0;      ///< rows, in this rank's tables, of the steps
     ByTier looked_up_by_tier = {};   ///< (tier): the same
@@ -86,6 +95,9 @@ struct Report {
     /// All ranks, all measured steps.
     [[nodiscard]] sw::Traffic predicted() const;
     [[nodiscard]] sw::Traffic moved() const;
+    [[nodiscard]] Synced synced() const;
+    /// The most seconds of look-ups on a rank, over their mean; NaN where nothing was looked up.
+    [[nodiscard]] double imbalance() const;
 };
 
 [[nodiscard]] nlohmann::json to_json(const Report& report, const Options& options);

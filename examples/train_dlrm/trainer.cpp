@@ -73,7 +73,11 @@ class Trainer {
     [[nodiscard]] bool enough() const { return o_.steps && model_.steps() >= *o_.steps; }
     void fetch(bool start);
     void epoch(int number, Progress& progress);
-    void step(std::int64_t global_samples, Progress& progress);
+    void step(const sw::SampleCounts& samples, Progress& progress);
+    /// Makes the copies of tables equal, and says so where that was not due. Collective.
+    void sync(const char* before);
+    /// Ends the measured steps. \param ended  the data has, too
+    void close_meter(bool ended);
     /// A run that was to go on from a checkpoint has found no sample to learn from. \throws BadInput
     [[noreturn]] void nothing_left() const;
     [[nodiscard]] Quality quality();
@@ -103,9 +107,8 @@ class Trainer {
     std::vector<double> step_seconds_;
     std::vector<Epoch> epochs_;
     RunningQuality running_;
-    double seconds_ = 0;         // of steps
-    double other_exchange_ = 0;  // of exchanges outside of steps
-    double other_exposed_ = 0;
+    double seconds_ = 0;      // of steps
+    LayerSeconds others_;     // outside of steps
     std::int64_t asked_ = 0;  // ids of the steps
     LookUps tested_;          // of tests, which no profile of the training data is about
 };
@@ -117,12 +120,18 @@ void Trainer::explain() {
         for (const auto& batch : batches)
             views.push_back(batch.view());
         const sw::LayerBase& embedding = model_.embedding();
-        const sw::LayerCost cost = embedding.predict_cost(views);
+        sw::SyncTally syncs;
+        const sw::LayerCost cost = embedding.predict_cost(views, nullptr, sw::BatchKind::any, &syncs);
         const sw::Topology t = below_.topology();
         fmt::print(
             "The plan of the embedding layer on {} hosts of {} ranks. Bytes are payload + control of all ranks, "
             "predicted for the first batch.\n\n{}\n",
             t.hosts, t.ranks_per_host, sw::describe(embedding.program(), embedding.branches(), cost.segments));
+        if (embedding.groups().count() > 1)
+            fmt::print("The sync of copies, after one step on the first batch.\n\n{}\n",
+                       sw::describe(embedding.sync_program(), {},
+                                    cost.sync_segments.empty() ? embedding.blueprint().predict_sync(syncs)
+                                                               : cost.sync_segments));
         fmt::print("{}", explain_rows(rows_of_batches(embedding, o_.row_plan.get(), views, cost)));
         std::fflush(stdout);
     }
@@ -157,7 +166,17 @@ void Trainer::nothing_left() const {
         o_.load, skip_, first_step_, o_.epochs, seen_, std::max<std::int64_t>(o_.epochs, skip_ / an_epoch) + 1)};
 }
 
+void Trainer::sync(const char* before) {
+    const std::int64_t every = o_.groups.sync_every.value_or(1);
+    if (model_.embedding().sync() && first()) {
+        fmt::print(stderr, "copies of tables synced before the {}, {} steps after the last sync\n", before,
+                   model_.steps() % every);
+        std::fflush(stderr);
+    }
+}
+
 void Trainer::save() {
+    sync("save");
     model_.gather_modules();
     sw::Checkpoint all = model_.checkpoint();
     all.numbers = {{"train/samples", std::max(seen_, skip_)}};
@@ -184,8 +203,12 @@ void Trainer::begin() {
     meter_.begin(model_, batches_);
     seconds_ = 0;
     batches_.forget_seconds();
-    other_exchange_ = model_.exchange_seconds();
-    other_exposed_ = model_.exposed_seconds();
+    others_ = model_.layer_seconds();
+}
+
+void Trainer::close_meter(bool ended) {
+    model_.finish_sync();
+    meter_.close(model_, batches_, ended);
 }
 
 void Trainer::epoch(int number, Progress& progress) {
@@ -208,7 +231,7 @@ void Trainer::epoch(int number, Progress& progress) {
             batches_.fail();
         }
         if (global_samples == 0) {
-            if (meter_.steps() != 0) meter_.close(model_, batches_, true);
+            if (meter_.steps() != 0) close_meter(true);
             break;
         }
         std::swap(current_, upcoming_);
@@ -222,13 +245,13 @@ void Trainer::epoch(int number, Progress& progress) {
         }
         if (meter_.open()) meter_.predict(model_, batches_, current_, kinds_[0]);
         const Stopwatch watch{seconds_};
-        step(global_samples, progress);
+        step(sw::count_samples(model_.embedding().groups(), below_.rank(), batches_.samples_by_rank()), progress);
         if (enough()) {
-            meter_.close(model_, batches_, false);
+            close_meter(false);
             break;
         }
         if (meter_.closing()) {
-            meter_.close(model_, batches_, false);
+            close_meter(false);
             model_.tracer().record(false);
             fetch(o_.prefetch);
         }
@@ -237,23 +260,23 @@ void Trainer::epoch(int number, Progress& progress) {
     if (steps != 0) epochs_.push_back({.number = number, .steps = steps, .quality = quality()});
 }
 
-void Trainer::step(std::int64_t global_samples, Progress& progress) {
+void Trainer::step(const sw::SampleCounts& samples, Progress& progress) {
     if (!started_) model_.start(current_, kinds_[0]);
     Fed& fed = fed_[static_cast<std::size_t>(kinds_[0])];
-    fed.samples += global_samples;
+    fed.samples += samples.world;
     ++fed.batches;
     const Clock::time_point begin = Clock::now();
     const bool last = o_.steps && model_.steps() + 1 >= *o_.steps;
     if (!last && !meter_.closing()) fetch(o_.prefetch);
     const std::span<const float> logits = model_.forward(current_);
     if (!test_) running_.add(logits, current_.labels);
-    const double loss = model_.learn(current_, logits, global_samples);
+    const double loss = model_.learn(current_, logits, samples);
     asked_ += std::ssize(current_.ids.values);
-    losses_.push_back({loss, global_samples});
+    losses_.push_back({loss, samples.world});
     if (o_.hot_batches && !o_.steps)  // a step has as many samples as its kind
         progress.expect(o_.epochs * epoch_samples_ * static_cast<double>(std::ssize(losses_)) /
                         static_cast<double>(fed_[0].samples + fed_[1].samples));
-    progress.step(model_.steps(), global_samples,
+    progress.step(model_.steps(), samples.world,
                   loss / static_cast<double>(std::max<std::int64_t>(1, current_.samples())));
     step_seconds_.push_back(seconds_since(begin));
     fed.seconds += step_seconds_.back();
@@ -277,13 +300,13 @@ double Trainer::time_steps(int steps) {
 
 Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
-    const double before = model_.exchange_seconds();
-    const double exposed_before = model_.exposed_seconds();
+    const LayerSeconds testing = model_.layer_seconds();
+    sync("test");
     const LookUps before_test = look_ups_of(model_.embedding());
     const Quality quality_of_test =
         evaluate(model_, *test_batches_, counted_, o_.prefetch, o_.sequences ? Ranks::candidates : Ranks::samples);
-    other_exchange_ += model_.exchange_seconds() - before;
-    other_exposed_ += model_.exposed_seconds() - exposed_before;
+    others_ -= testing;
+    others_ += model_.layer_seconds();
     tested_ += look_ups_of(model_.embedding());
     tested_ -= before_test;
     return quality_of_test;
@@ -324,13 +347,17 @@ RowsReport Trainer::rows_of_run(const std::vector<RankPart>& ranks) const {
 void Trainer::report() {
     RankPart mine;
     mine.times.total = seconds_;
-    mine.times.exposed = model_.exposed_seconds() - other_exposed_;
+    LayerSeconds layer = model_.layer_seconds();
+    layer -= others_;
+    mine.times.exposed = layer.exposed;
+    mine.times.lookup = layer.lookup;
     auto& split = mine.times.seconds;
-    split[1] = model_.exchange_seconds() - other_exchange_;
+    split[1] = layer.exchange;
     split[2] = model_.reduction_seconds();
     split[3] = batches_.sync_seconds();
     split[4] = batches_.input_seconds();
-    split[0] = std::max(0.0, seconds_ - split[1] - split[2] - split[3] - split[4]);
+    split[5] = layer.sync;
+    split[0] = std::max(0.0, seconds_ - std::accumulate(split.begin() + 1, split.end(), 0.0));
     mine.predicted = meter_.predicted();
     mine.moved = meter_.moved();
     mine.predicted_memory = meter_.predicted_memory(model_);
@@ -345,6 +372,7 @@ void Trainer::report() {
     mine.distinct = trained.distinct;
     mine.looked_up = std::accumulate(trained.looked_up.begin(), trained.looked_up.end(), std::int64_t{0});
     mine.layer_payload = meter_.payload().counted;
+    mine.synced = {.moved = meter_.payload().synced, .predicted = meter_.payload().predicted_sync};
     if (o_.row_plan != nullptr) {
         const std::size_t tiers = o_.row_plan->tiers.size();
         add_by_part(trained.looked_up, tiers, mine.looked_up_by_tier);

@@ -41,8 +41,8 @@ Options tune_cache(const Options& options, sw::CommunicatorRef comm,
     std::vector<std::vector<double>> seconds(sizes);
     std::vector<std::shared_ptr<const sw::RowPlan>> plans;
     for (const std::int64_t rows : options.tune_cache)
-        plans.push_back(
-            std::make_shared<const sw::RowPlan>(cache_plan(*options.access, rows, options.batch, comm.topology())));
+        plans.push_back(std::make_shared<const sw::RowPlan>(
+            cache_plan(*options.access, rows, options.batch, group_topology(options, comm.topology()))));
     for (int round = 0; round < rounds; ++round)
         for (std::size_t i = 0; i < sizes; ++i) {
             Options o = options;

@@ -23,13 +23,14 @@ TEST(ChromeTrace, ASpanAStepWithPredictedBesideMovedBytes) {
         tracer.add("Lookup", sw::SpanKind::compute, 7, tracer.now());
         tracer.add("Exchange", sw::SpanKind::pack, 7, tracer.now(), 5);
         tracer.add("Exchange", sw::SpanKind::pack, 8, tracer.now(), 6);
-        sw::write_chrome_trace(comm, file.path(), tracer, {{7, {100, 200}}});
+        tracer.add("Exchange", sw::SpanKind::pack, 7, tracer.now(), 9, sw::SpanOf::sync);
+        sw::write_chrome_trace(comm, file.path(), tracer, {.flights = {{7, {100, 200}}}, .syncs = {{7, {300}}}});
     });
     const auto trace = nlohmann::json::parse(file.read());
     const auto& events = trace.at("traceEvents");
-    ASSERT_EQ(events.size(), 12U);
+    ASSERT_EQ(events.size(), 14U);
     for (int rank = 0; rank < 2; ++rank) {
-        const auto at = [&](std::size_t i) { return events.at(static_cast<std::size_t>(rank) * 6 + i); };
+        const auto at = [&](std::size_t i) { return events.at(static_cast<std::size_t>(rank) * 7 + i); };
         EXPECT_EQ(at(0).at("args").at("name"), "host " + std::to_string(rank));
         EXPECT_EQ(at(1).at("args").at("name"), "rank " + std::to_string(rank));
         EXPECT_EQ(at(2).at("name"), "Exchange \"ids\"");
@@ -41,6 +42,8 @@ TEST(ChromeTrace, ASpanAStepWithPredictedBesideMovedBytes) {
         EXPECT_GE(at(3).at("dur").get<double>(), 0.0);
         EXPECT_EQ(at(4).at("args").at("predicted_bytes"), 200);
         EXPECT_FALSE(at(5).at("args").contains("predicted_bytes"));
+        EXPECT_EQ(at(6).at("args").at("sync_after_step"), 7);
+        EXPECT_EQ(at(6).at("args").at("predicted_bytes"), 300);
     }
 }
 

@@ -38,12 +38,18 @@ struct TowerModel {
     Tensors tensors;
 
     /// \param towers  "a" alone has no parameters where its vector has the module's dimension
-    TowerModel(sw::CommunicatorRef comm, const sw::Towers& towers, const std::string& optimizer, std::uint64_t seed)
-        : layer{comm, tables, {.seed = seed, .towers = towers}, {}, {sw::Dot::Config{.dimension = 4}}},
+    TowerModel(sw::CommunicatorRef comm, const sw::Towers& towers, const sw::GroupOptions& groups,
+               const std::string& optimizer, std::uint64_t seed)
+        : layer{comm,
+                tables,
+                {.seed = seed, .towers = towers, .groups = groups},
+                {},
+                {sw::Dot::Config{.dimension = 4}}},
           training{layer.module().parameters(),
                    {optimizer, layer.module().parameters().values().size(), memory.tables()},
                    comm,
                    layer.topology(),
+                   layer.groups(),
                    memory.work()},
           tensors{layer, training, comm} {}
 
@@ -61,11 +67,14 @@ struct TowerModel {
 struct Case {
     sw::Topology topology;
     sw::Towers towers;
+    sw::GroupOptions groups = {};
 };
 const Case cases[] = {{{2, 1}, {{"a", "b"}, {"c"}}},
                       {{2, 2}, {{"a"}, {"b", "c"}}},
                       {{4, 1}, {{"b", "c"}, {"a"}}},
-                      {{3, 2}, {{"a"}, {"b"}, {"c"}}}};
+                      {{3, 2}, {{"a"}, {"b"}, {"c"}}},
+                      {{4, 1}, {{"a"}, {"b", "c"}}, {.count = 2}},
+                      {{2, 4}, {{"a", "b"}, {"c"}}, {.count = 2, .placement = sw::GroupPlacement::inside_hosts}}};
 
 TEST(tower_tensors, training_goes_on_from_a_file_on_every_tower) {
     for (const Case& one : cases)
@@ -75,7 +84,7 @@ TEST(tower_tensors, training_goes_on_from_a_file_on_every_tower) {
             std::vector<std::vector<float>> expected(static_cast<std::size_t>(one.topology.ranks()));
             sw::ThreadWorld world{one.topology};
             world.run([&](sw::ThreadCommunicator& comm) {
-                TowerModel model{comm, one.towers, optimizer, 1};
+                TowerModel model{comm, one.towers, one.groups, optimizer, 1};
                 model.learn(comm.rank(), 0);
                 model.learn(comm.rank(), 1);
                 sw::Checkpoint all;
@@ -88,7 +97,7 @@ TEST(tower_tensors, training_goes_on_from_a_file_on_every_tower) {
             });
             sw::ThreadWorld again{one.topology};
             again.run([&](sw::ThreadCommunicator& comm) {
-                TowerModel model{comm, one.towers, optimizer, 2};  // other weights at first
+                TowerModel model{comm, one.towers, one.groups, optimizer, 2};  // other weights at first
                 sw::Checkpoint all;
                 model.tensors.append_to(all);
                 sw::load_checkpoint(comm, file.path(), all);
@@ -107,18 +116,19 @@ TEST(tower_tensors, gathered_are_the_same_on_all_ranks_and_named_after_towers) {
         sw::ThreadWorld world{one.topology};
         world.run([&](sw::ThreadCommunicator& below) {
             sw::CountingCommunicator comm{below};
-            TowerModel model{comm, one.towers, "adam", 1};
+            TowerModel model{comm, one.towers, one.groups, "adam", 1};
             model.learn(comm.rank(), 0);
             comm.reset();
             model.tensors.gather();
 
             const sw::Topology topology = model.layer.topology();
-            const int tower = topology.tower_of(comm.rank());
+            const sw::ReplicaGroups& groups = model.layer.groups();
+            const int tower = topology.tower_of(groups.index_of(comm.rank()));
             sw::Traffic sent;
-            if (comm.rank() == tower * topology.ranks_per_tower())
+            if (comm.rank() == groups.rank_of(0, tower * topology.ranks_per_tower()))
                 for (int to = 0; to < comm.size(); ++to)
                     if (to != comm.rank())
-                        sent.of(topology.tier(comm.rank(), to)) +=
+                        sent.of(one.topology.tier(comm.rank(), to)) +=
                             {.payload = 4 * 3 * static_cast<std::int64_t>(model.training.parameters().values().size()),
                              .control = 0,
                              .messages = 2};

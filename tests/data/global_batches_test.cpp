@@ -72,6 +72,8 @@ RC_GTEST_PROP(global_batches, every_rank_knows_the_samples_of_all, ()) {
                 for (const auto& theirs : sizes)
                     all += more ? theirs[step] : 0;
                 expect(batches.global_samples() == all);
+                for (std::size_t other = 0; other < sizes.size(); ++other)
+                    expect(batches.samples_by_rank()[other] == (more ? sizes[other][step] : 0));
                 expect(!batches.failed());
                 expect(comm.sent().sent_by(comm.rank()) == Batches::predict(topology).sent_by(comm.rank()));
             }

@@ -12,6 +12,7 @@
 #include "shardwise/comm/counting.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/dense/any_optimizer.hpp"
+#include "shardwise/dense/sample_counts.hpp"
 #include "shardwise/plan/memory.hpp"
 
 namespace dense_test {
@@ -36,12 +37,16 @@ void put_gradients(sw::ParameterSet& set, sw::DensePrecision precision, int rank
 }
 
 /// Every rank's copy beside one that learns alone from the sums of its group's gradients.
+/// \param groups  replica groups, the gradients of each with a weight of its own
 template <class Optimizer, class G>
-void expect_one_model(const sw::Topology& topology, std::int64_t rows, std::int64_t columns,
+void expect_one_model(const sw::ReplicaGroups& groups, int hosts_per_tower, std::int64_t rows, std::int64_t columns,
                       sw::DensePrecision precision) {
-    SCOPED_TRACE(testing::Message() << topology.hosts << " hosts of " << topology.ranks_per_host << ", " << rows
-                                    << " x " << columns);
-    const sw::Topology no_towers{.hosts = topology.hosts, .ranks_per_host = topology.ranks_per_host};
+    SCOPED_TRACE(testing::Message() << groups.world.hosts << " hosts of " << groups.world.ranks_per_host << ", " << rows
+                                    << " x " << columns << ", " << groups.count() << " groups");
+    sw::Topology topology = groups.inside_group();
+    topology.hosts_per_tower = hosts_per_tower;
+    const sw::Topology no_towers{.hosts = groups.world.hosts, .ranks_per_host = groups.world.ranks_per_host};
+    const auto weight_of = [&](int rank) { return groups.count() == 1 ? 1 : 2 + groups.group_of(rank); };
     sw::ThreadWorld world{no_towers};
     world.run([&](sw::ThreadCommunicator& below) {
         sw::CountingCommunicator comm{below};
@@ -54,7 +59,8 @@ void expect_one_model(const sw::Topology& topology, std::int64_t rows, std::int6
             parameters->allocate(precision);
         }
         const std::size_t size = set.values().size();
-        sw::DataParallel<Optimizer, G> training{set, Optimizer{size, memory.tables()}, comm, topology, memory.work()};
+        sw::DataParallel<Optimizer, G> training{set,          Optimizer{size, memory.tables()}, comm, topology, groups,
+                                                memory.work()};
         EXPECT_EQ(training.precision(), precision);
         Optimizer optimizer{size, memory.tables()};
         std::int64_t allocations = 0;
@@ -62,21 +68,25 @@ void expect_one_model(const sw::Topology& topology, std::int64_t rows, std::int6
             put_gradients(set, precision, comm.rank(), step);
             comm.reset();
             if (step % 2 == 0) {
-                training.start();
+                training.start(weight_of(comm.rank()));
                 training.finish();
             } else {
-                training.sum();
+                training.sum(weight_of(comm.rank()));
             }
-            const sw::TrafficMatrix predicted =
-                sw::predict_gradient_sum<G>(topology, precision, [&](int) { return static_cast<std::int64_t>(size); });
+            const sw::TrafficMatrix predicted = sw::predict_gradient_sum<G>(
+                topology, groups, precision, [&](int) { return static_cast<std::int64_t>(size); });
             EXPECT_EQ(comm.sent().sent_by(comm.rank()), predicted.sent_by(comm.rank()));
             if constexpr (std::is_same_v<G, sw::World>) {
                 EXPECT_EQ(training.predict_sum(), predicted);
             }
             for (std::size_t i = 0; i < size; ++i) {
                 float sum = 0;
-                for (int index = 0; index < G::of(topology).size; ++index)
-                    sum += gradient_of(G::of(topology).member(comm.rank(), index), step, i);
+                for (int group = 0; group < groups.count(); ++group)
+                    for (int member = 0; member < G::of(topology).size; ++member) {
+                        const int index = G::of(topology).member(groups.index_of(comm.rank()), member);
+                        const int rank = groups.rank_of(group, index);
+                        sum += static_cast<float>(weight_of(rank)) * gradient_of(rank, step, i);
+                    }
                 alone.gradients()[i] = sum;
             }
             training.step(0.5 / (step + 1));
@@ -100,10 +110,51 @@ TEST(data_parallel, all_copies_learn_from_the_sum_over_their_group) {
         for (const sw::DensePrecision precision : {sw::DensePrecision::single, sw::DensePrecision::wide}) {
             const std::int64_t rows = 1 + random.below(9);
             const std::int64_t columns = 1 + random.below(30);
-            expect_one_model<sw::DenseSgd, sw::World>(topology, rows, columns, precision);
-            expect_one_model<sw::DenseAdam, sw::World>(topology, rows, columns, precision);
-            expect_one_model<sw::DenseAdagrad, sw::OneTower>(topology, rows, columns, precision);
+            const sw::ReplicaGroups one = sw::ReplicaGroups::one({topology.hosts, topology.ranks_per_host});
+            expect_one_model<sw::DenseSgd, sw::World>(one, topology.hosts_per_tower, rows, columns, precision);
+            expect_one_model<sw::DenseAdam, sw::World>(one, topology.hosts_per_tower, rows, columns, precision);
+            expect_one_model<sw::DenseAdagrad, sw::OneTower>(one, topology.hosts_per_tower, rows, columns, precision);
         }
+}
+
+TEST(data_parallel, modules_of_several_groups_learn_from_their_tower_and_its_copies) {
+    Random random{5};
+    using Placement = sw::GroupPlacement;
+    for (const sw::Topology& topology :
+         {sw::Topology{4, 1}, sw::Topology{2, 2}, sw::Topology{4, 2}, sw::Topology{1, 6}})
+        for (const Placement placement : {Placement::across_hosts, Placement::inside_hosts})
+            for (int count = 2; count <= topology.ranks(); ++count) {
+                if (!sw::has_groups(topology, count, placement)) continue;
+                const sw::ReplicaGroups groups = sw::replica_groups(topology, count, placement);
+                for (const sw::DensePrecision precision : {sw::DensePrecision::single, sw::DensePrecision::wide}) {
+                    const std::int64_t rows = 1 + random.below(9);
+                    const std::int64_t columns = 1 + random.below(30);
+                    expect_one_model<sw::DenseAdagrad, sw::OneTower>(groups, 1, rows, columns, precision);
+                    expect_one_model<sw::DenseSgd, sw::World>(groups, 1, rows, columns, precision);
+                }
+            }
+}
+
+TEST(data_parallel, samples_of_the_world_and_of_a_group) {
+    const sw::ReplicaGroups groups = sw::replica_groups({2, 2}, 2, sw::GroupPlacement::inside_hosts);
+    const std::vector<std::int64_t> samples{5, 0, 3, 0};  // of ranks 0 and 2, and of 1 and 3
+    const sw::SampleCounts full = sw::count_samples(groups, 2, samples);
+    EXPECT_EQ(full.world, 8);
+    EXPECT_EQ(full.group, 8);
+    EXPECT_EQ(full.to_group(), 1.0F);
+    const sw::SampleCounts empty = sw::count_samples(groups, 1, samples);
+    EXPECT_EQ(empty.world, 8);
+    EXPECT_EQ(empty.group, 0);
+    EXPECT_EQ(empty.to_group(), 1.0F);
+    EXPECT_EQ(empty.to_world(), 0.0);
+    const std::vector<std::int64_t> uneven{5, 1, 3, 3};
+    const sw::SampleCounts some = sw::count_samples(groups, 3, uneven);
+    EXPECT_EQ(some.group, 4);
+    EXPECT_EQ(some.to_group(), 3.0F);
+    EXPECT_EQ(some.to_world(), 4.0 / 12.0);
+    const sw::SampleCounts nobody = sw::count_samples(groups, 0, std::vector<std::int64_t>(4));
+    EXPECT_EQ(nobody.to_group(), 1.0F);
+    EXPECT_EQ(nobody.to_world(), 1.0);
 }
 
 TEST(data_parallel, a_wide_sum_is_rounded_once) {

@@ -95,7 +95,7 @@ void check_initialize() {
     std::int64_t seen = 0;
     for (int rank = 0; rank < topology.ranks(); ++rank) {
         const shardwise::HeldShards held{placement, rank};
-        shardwise::Store store{held, 2, 1, *std::pmr::new_delete_resource()};
+        shardwise::Store store{held, 2, 1, *std::pmr::new_delete_resource(), *std::pmr::new_delete_resource()};
         shardwise::initialize(store, placement, 9);
         for (const auto& shard : store.shards()) {
             const auto& table = placement.tables[static_cast<std::size_t>(shard.table)];

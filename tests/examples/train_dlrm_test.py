@@ -35,7 +35,7 @@ def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
                  "--sharding --collective --pooling --optimizer --order --wire --towers --tower --tower-c --tower-p --tower-dim --prefetch "
-                 "--plan --profile --profile-out --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
+                 "--groups --group-placement --sync-every --sync --moment-scale --plan --profile --profile-out --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
         assert name in text, name
@@ -311,13 +311,144 @@ def requests():
         assert len(error.strip().splitlines()) == 1, error
 
 
-def groups():
+def feature_groups():
     """Groups are another data set, and so is another seed of the data."""
     more = ["--rows", 20, "--dim", 8, "--steps", 40, "--ranks", 2]
     one = report(*more, "--feature-groups", 4, "--seed", 1)
     assert one["config"]["feature_groups"] == 4 and one["config"]["data_seed"] == 1
     assert one["losses"] != report(*more, "--seed", 1)["losses"]
     assert one["losses"][0] != report(*more, "--feature-groups", 4, "--seed", 1, "--data-seed", 2)["losses"][0]
+
+
+def replica_groups():
+    """Every byte and held byte of exchanges inside groups and of syncs between them is predicted; the same losses whatever a sync moves."""
+    one = report(*SMALL, "--bag", 2)
+    assert one["config"]["groups"] == 1 and one["config"]["moment_scale"] is None and one["bytes"]["replica_sync"] == {"predicted": 0, "moved": 0}
+    for ranks, hosts, count, placement in ((4, 2, 2, "across"), (4, 2, 2, "inside"), (4, 2, 4, "across"), (6, 3, 3, "across"), (8, 2, 2, "inside")):
+        where = ["--ranks", ranks, "--hosts", hosts, "--groups", count, "--group-placement", placement]
+        for n in (1, 3):
+            touched, everything = (report(*SMALL, "--bag", 2, *where, "--sync-every", n, "--sync", rows) for rows in ("touched", "all"))
+            for r, rows in ((touched, "touched"), (everything, "all")):
+                check_prediction(r)
+                assert r["bytes"]["replica_sync"]["moved"] == r["bytes"]["replica_sync"]["predicted"] > 0
+                assert [r["config"][key] for key in "groups group_placement sync_every sync moment_scale".split()] == [count, placement, n, rows, count]
+                assert r["time"]["replica_sync"]["mean"] > 0 and r["time"]["lookup"]["mean"] > 0 and 1 <= r["imbalance"] <= ranks
+                part = r["memory"]["measured"]
+                for i in range(ranks):
+                    by = {key: part[key]["by_rank"][i] for key in part}
+                    assert by["tables"] > 0 and by["moments"] > 0 and by["flights"] > 0 and by["syncs"] > 0
+                    assert by["tables"] + by["moments"] + by["flights"] + by["syncs"] == by["static"] + by["dynamic"]
+            assert touched["losses"] == everything["losses"] and touched["auc"] == everything["auc"]
+            crosses = touched["bytes"]["moved"]["cross_host"]["payload"] - everything["bytes"]["moved"]["cross_host"]["payload"]
+            assert (crosses == 0) == (placement == "inside"), "syncs inside hosts do not cross"
+    run(*SMALL, "--groups", 2, "--sync-every", 5, says=["copies of tables synced before the test, 2 steps after the last sync"])
+    run(*SMALL, "--groups", 2, "--sync-every", 5, "--test-samples", 0, "--save", "model", says=["copies of tables synced before the save, 2 steps after the last sync"])
+    assert "synced before" not in run(*SMALL, "--groups", 2, "--sync-every", 4)
+    for more in (["col", "--requests", "coalesced"], ["table"], ["dp"], ["flex"], ["mixed"]):
+        r = report(*SMALL, "--bag", 2, "--sharding", *more, "--groups", 2, "--sync-every", 2)
+        assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], more
+    write_row_plan("rows.plan", ["dp", "row"], [(f"C{i + 1}", [60, 140], [], []) for i in range(26)])
+    hot = report(*SMALL, "--sharding", "tiered", "--plan", "rows.plan", "--zipf", 1.8, "--hot-batches", "--groups", 2)
+    assert hot["bytes"]["moved"] == hot["bytes"]["predicted"] and hot["hot"]["samples"] > 0
+    text = run(*SMALL, "--explain", "--groups", 2, says=["The sync of copies, after one step on the first batch."])
+    of_sync = text.split("The sync of copies")[1]
+    assert all(step in of_sync for step in ("TellTouched", "GatherCopies", "SpreadMeans")) and "backward" not in of_sync, of_sync
+    run(*SMALL, "--groups", 2, "--trace", "trace.json", "--measure", 6, "--sync-every", 2)
+    with open("trace.json", encoding="utf-8") as file:
+        syncs = [e["args"] for e in json.load(file)["traceEvents"] if "sync_after_step" in e.get("args", {})]
+    assert {args["sync_after_step"] for args in syncs} == {2, 4, 6}
+    rounds = [args for args in syncs if "moved_bytes" in args]
+    assert rounds and all(args["moved_bytes"] == args["predicted_bytes"] for args in rounds), rounds
+
+
+def replica_groups_learn():
+    """Rows learn from the samples of their group, dense weights and modules from those of the world. Where all groups have as many samples
+    and sgd learns, that is what one group learns."""
+    for order in ("wide_tree", "tree"):
+        for more in ([], ["--collective", "hierarchical", "--tower", "dot", "--towers", 1], ["--collective", "hierarchical", "--tower", "cross", "--towers", 2]):
+            common = [*SMALL, "--optimizer", "sgd", "--sharding", "table", "--order", order, "--ranks", 8, "--hosts", 4, "--learning-rate", 0.3, *more]
+            one = report(*common, "--groups", 1)["losses"]
+            for groups in (["--groups", 2], ["--groups", 2, "--group-placement", "inside"]):
+                several = report(*common, *groups)["losses"]
+                worst = max(abs(a - b) / a for a, b in zip(one, several))
+                assert worst < 1e-5, (order, more, groups, worst)
+    # uneven: a group of 32 samples and one of 16; a row that only one of them looks up moves by 1/2 of its mean
+    common = ["--optimizer", "sgd", "--ranks", 2, "--hosts", 2, "--batch", 32, "--rows", 100000, "--dim", 4, "--zipf", 0.4, "--test-samples", 0,
+              "--samples", 48, "--learning-rate", 100]
+    run(*common, "--steps", 0, "--save", "before")
+    run(*common, "--save", "one")
+    run(*common, "--groups", 2, "--save", "two")
+    before, one, two = (read_safetensors(name)[1] for name in ("before", "one", "two"))
+    ratios = []
+    for i in range(26):
+        name = f"tables/C{i + 1}/weight"
+        ratios += [(c - a) / (b - a) for a, b, c in zip(before[name][1], one[name][1], two[name][1]) if abs(b - a) > 1e-3]
+    near = [min(abs(ratio - 48 / 64), abs(ratio - 48 / 32)) < 1e-2 for ratio in ratios]
+    assert len(ratios) > 2500 and sum(near) > 0.9 * len(near), (len(ratios), sum(near))
+    both = [any(abs(ratio - x) < 1e-2 for ratio in ratios) for x in (48 / 64, 48 / 32)]
+    assert both == [True, True], both
+    for name in ("top.0.weight", "bottom.0.weight", "top.1.bias"):  # dense weights are the world's
+        assert max(abs(b - c) for b, c in zip(one[name][1], two[name][1])) < 1e-6, name
+    # a group without a sample
+    r = report(*SMALL, "--groups", 4, "--samples", 70, "--batch", 16, "--steps", 2)
+    check_prediction(r)
+    assert all(math.isfinite(x) for x in r["losses"]) and len(r["losses"]) == 2
+
+
+def replica_groups_checkpoint():
+    common = SMALL + ["--samples", 320]  # an epoch has 10 steps of 4 x 8
+    towers = ["--collective", "hierarchical", "--tower", "dot", "--towers", 1]
+    for more in ([], towers):
+        for optimizer in ("adam", "rowwise_adagrad", "rms_prop"):
+            policies = [*more, "--optimizer", optimizer, "--epochs", 2, "--groups", 2, "--sync-every", 3, "--test-samples", 0]
+            straight = report(*common, *policies, "--steps", 14, "--save", "straight")
+            begins = report(*common, *policies, "--steps", 6, "--save", "half")
+            ends = report(*common, *policies, "--steps", 14, "--load", "half", "--save", "whole", "--sharding", "row")
+            assert begins["losses"] == straight["losses"][:6] and ends["losses"] == straight["losses"][6:]
+            check_prediction(ends)
+            with open("straight", "rb") as a, open("whole", "rb") as b:
+                assert a.read() == b.read()
+    run(*common, "--groups", 2, "--save", "two")
+    for arguments in (["--groups", 1], ["--groups", 4, "--sharding", "col"], ["--groups", 3, "--ranks", 6, "--hosts", 3, "--sharding", "table"]):
+        run(*common, *arguments, "--load", "two", "--steps", 0, "--save", "again")
+        with open("two", "rb") as a, open("again", "rb") as b:
+            assert a.read() == b.read(), arguments
+
+
+def replica_groups_wrong():
+    for arguments, text in [
+            (["--groups", 0], "--groups 0: give at least 1"),
+            (["--groups", 3], "3 groups across hosts, of 2 hosts of 2 ranks: a group is whole hosts, or an equal part of one; give one of 1, 2, 4"),
+            (["--groups", 4, "--group-placement", "inside"], "give one of 1, 2"),
+            (["--groups", 2, "--group-placement", "anywhere"], "--group-placement 'anywhere': give across or inside"),
+            (["--groups", 2, "--sync", "some"], "--sync 'some': give touched or all"),
+            (["--groups", 2, "--sync-every", 0], "--sync-every 0: give at least 1"),
+            (["--groups", 2, "--moment-scale", 3], "--moment-scale '3': give groups, or a number above 0 and at most 2, that of groups"),
+            (["--groups", 2, "--moment-scale", "M"], "--moment-scale 'M'"),
+            (["--groups", 2, "--moment-scale", "nan"], "--moment-scale 'nan'"),
+            (["--groups", 2, "--moment-scale", 2, "--optimizer", "sgd"], "sgd has no moments"),
+            (["--groups", 2, "--collective", "hierarchical", "--towers", 2], "2 towers do not divide the 1 hosts of a group"),
+            (["--sync", "all"], "--sync without --groups has no effect"),
+            (["--sync-every", 2], "--sync-every without --groups has no effect"),
+            (["--moment-scale", 1], "--moment-scale without --groups has no effect"),
+            (["--group-placement", "inside", "--groups", 1], "--group-placement without --groups has no effect")]:
+        error = run(*SMALL, "--ranks", 4, "--hosts", 2, *arguments, status=2, says=[text])
+        assert len(error.strip().splitlines()) == 1, error
+
+
+def replica_groups_mpi():
+    for more in ([], ["--group-placement", "inside", "--sync", "all", "--sync-every", 2, "--moment-scale", 1.5], ["--collective", "hierarchical", "--tower", "dot", "--towers", 1, "--prefetch"]):
+        arguments = [*SMALL, "--hosts", 2, "--bag", 2, "--groups", 2, *more]
+        threads = report(*arguments, "--ranks", 4, "--save", "threads")
+        processes = report(*arguments, ranks=4)
+        check_prediction(processes)
+        for key in "losses auc loss bytes memory looked_up_rows".split():
+            assert threads[key] == processes[key], (more, key)
+        run(*arguments, "--save", "processes", ranks=4)
+        with open("threads", "rb") as a, open("processes", "rb") as b:
+            assert a.read() == b.read(), more
+    assert run(*SMALL, "--groups", 3, "--hosts", 2, status=2, ranks=4).count("give one of 1, 2, 4") == 1
+    assert run(*SMALL, "--groups", 2, "--moment-scale", 5, status=2, ranks=2).count("--moment-scale '5'") == 1
 
 
 def tiers():
@@ -904,6 +1035,7 @@ def mpi_errors():
     assert sorted(os.listdir()) == ["bad.tsv", "model"], os.listdir()
 
 
-main({"help": help_, "auto": auto, "requests": requests, "groups": groups, "tiers": tiers, "hot_batches": hot_batches, "tune_cache": tune_cache, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
+main({"help": help_, "auto": auto, "requests": requests, "feature_groups": feature_groups, "replica_groups": replica_groups, "replica_groups_learn": replica_groups_learn,
+      "replica_groups_checkpoint": replica_groups_checkpoint, "replica_groups_wrong": replica_groups_wrong, "replica_groups_mpi": replica_groups_mpi, "tiers": tiers, "hot_batches": hot_batches, "tune_cache": tune_cache, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

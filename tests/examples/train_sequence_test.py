@@ -195,6 +195,18 @@ def checkpoint():
         assert any("Lookup" in e["name"] for e in json.load(file)["traceEvents"] if e["ph"] == "X")
 
 
+def replica_groups():
+    """Histories in groups: every byte is predicted, and by sgd groups of equally many samples learn what one does."""
+    for groups in (["--groups", 2], ["--groups", 4, "--sync-every", 3], ["--groups", 2, "--group-placement", "inside", "--sync", "all"]):
+        r = report(*SMALL, *groups)
+        assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], groups
+        assert r["bytes"]["replica_sync"]["moved"] > 0
+    common = [*SMALL, "--optimizer", "sgd", "--learning-rate", 0.3, "--batch", 8]
+    one, two = (report(*common, "--groups", count)["losses"] for count in (1, 2))
+    worst = max(abs(a - b) / a for a, b in zip(one, two))
+    assert worst < 1e-5, worst
+
+
 def mpi():
     for sharding in (["row"], ["table"], ["tiered", "--batch", 64]):
         arguments = [*SMALL, "--hosts", 2, "--sharding", *sharding]
@@ -209,4 +221,4 @@ def mpi():
 
 
 main({"help": help_, "bad_usage": bad_usage, "trains": trains, "laws": laws, "shardings": shardings, "world_sizes": world_sizes, "files": files,
-      "popularity": popularity, "checkpoint": checkpoint, "mpi": mpi})
+      "popularity": popularity, "checkpoint": checkpoint, "replica_groups": replica_groups, "mpi": mpi})

@@ -28,7 +28,7 @@ void expect_warm_steps(train_dlrm::Model& model, const std::array<sw::ClickBatch
         const sw::ClickBatch& batch = batches.at(number % 2);
         model.start(batch);
         const auto logits = model.forward(batch);
-        static_cast<void>(model.learn(batch, logits, samples));
+        static_cast<void>(model.learn(batch, logits, {.world = samples, .group = samples}));
     };
     for (std::size_t i = 0; i < 6; ++i)
         step(i);

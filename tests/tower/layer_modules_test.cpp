@@ -36,13 +36,15 @@ const std::vector<sw::TableConfig> module_tables{{.name = "a", .rows = 11, .dim 
 
 /// A layer of AnyModule, trained as a LayerBase by DataParallel, and one of M, trained by hand.
 template <class M>
-void expect_same_training(const sw::Topology& topology, const sw::Towers& towers, const typename M::Config& config) {
-    SCOPED_TRACE(testing::Message() << topology.hosts << " hosts of " << topology.ranks_per_host);
+void expect_same_training(const sw::Topology& topology, const sw::Towers& towers, const typename M::Config& config,
+                          const sw::GroupOptions& groups = {}) {
+    SCOPED_TRACE(testing::Message() << topology.hosts << " hosts of " << topology.ranks_per_host << ", " << groups.count
+                                    << " groups");
     sw::ThreadWorld world{topology};
     world.run([&](sw::ThreadCommunicator& below) {
         sw::CountingCommunicator comm{below};
         sw::MemoryAccount memory;
-        const sw::LayerOptions options{.learning_rate = {.base = 0.1F}, .seed = 3, .towers = towers};
+        const sw::LayerOptions options{.learning_rate = {.base = 0.1F}, .seed = 3, .towers = towers, .groups = groups};
         ModuleLayer<sw::AnyModule> any_layer{comm, module_tables, options, {}, {config}};
         ModuleLayer<M> layer{comm, module_tables, options, {}, config};
         sw::LayerBase& any = any_layer;
@@ -50,11 +52,15 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
         sw::ParameterSet& parameters = sw::module_of<sw::AnyModule>(any).parameters();
         EXPECT_EQ(&parameters, &any_layer.module().parameters());
         sw::DataParallel<sw::AnyDenseOptimizer, sw::OneTower> training{
-            parameters, {"adam", parameters.values().size(), memory.tables()}, comm, any.topology(), memory.work()};
+            parameters,   {"adam", parameters.values().size(), memory.tables()}, comm, any.topology(), any.groups(),
+            memory.work()};
         sw::ParameterSet& expected = layer.module().parameters();
         sw::DenseAdam optimizer{expected.values().size(), memory.tables()};
-        sw::BasicTreeAllReduce<float, sw::OneTower> over_tower{comm, layer.topology()};
-        sw::BasicTreeAllReduce<double, sw::OneTower> wide_over_tower{comm, layer.topology()};
+        const sw::ReplicaGroups& all = layer.groups();
+        sw::BasicTreeAllReduce<float, sw::OneTower> over_tower{comm, layer.topology(), all};
+        sw::BasicTreeAllReduce<double, sw::OneTower> wide_over_tower{comm, layer.topology(), all};
+        sw::BasicTreeAllReduce<float> over_copies{comm, all.between_copies(), all.of_copies()};
+        sw::BasicTreeAllReduce<double> wide_over_copies{comm, all.between_copies(), all.of_copies()};
         const bool wide = config.precision == sw::DensePrecision::wide;
         for (int step = 0; step < 3; ++step) {
             const std::int64_t samples = 1 + (comm.rank() + step) % 3;
@@ -84,9 +90,11 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
             training.step(0.1);
             if (wide) {
                 wide_over_tower(expected.wide_gradients());
+                wide_over_copies(expected.wide_gradients());
                 expected.round_gradients();
             } else {
                 over_tower(expected.gradients());
+                over_copies(expected.gradients());
             }
             optimizer.step(expected.values(), expected.gradients(), 0.1);
             EXPECT_TRUE(std::ranges::equal(parameters.values(), expected.values()));
@@ -110,6 +118,13 @@ TEST(layer_modules, learn_as_those_of_a_layer_of_known_type) {
             expect_same_training<sw::Cross>(
                 topology, two, {.layers = 2, .rank = 2, .per_tower = 1, .dimension = 4, .precision = precision});
         }
+    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::wide})
+        for (const auto& [topology, groups] :
+             {std::pair{sw::Topology{4, 1}, sw::GroupOptions{.count = 2}},
+              std::pair{sw::Topology{2, 4},
+                        sw::GroupOptions{.count = 2, .placement = sw::GroupPlacement::inside_hosts}}})
+            expect_same_training<sw::Dot>(
+                topology, two, {.per_feature = 1, .per_tower = 1, .dimension = 3, .precision = precision}, groups);
     // the tower of "a" alone has no parameters: what it makes of the feature is as large
     for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::wide})
         expect_same_training<sw::Dot>(sw::Topology{2, 2}, {{"a"}, {"b", "c", "d"}},

@@ -187,10 +187,14 @@ inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint)
 
 /// Writes a checkpoint. Collective; all ranks give the same path, tables, dense tensors, numbers and chunk_bytes.
 ///
+/// Under replica groups a checkpoint is of one model, in which each row stands once: a save first syncs the layer's
+/// copies (LayerBase::sync). Between two syncs that is one more than the run would have had.
+///
 /// Memory on rank 0: a few times `chunk_bytes`. Cost: every table crosses to rank 0 once, with its row numbers.
 /// \throws BadInput on every rank when a dense tensor has more or fewer values than its shape, a name is no UTF-8, or
 ///         the file cannot be written; an older file of that name is still there then
 inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const Checkpoint& checkpoint) {
+    if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::unique_ptr<SafetensorsWriter> writer;
     std::string wrong = detail::wrong_tensor(path, checkpoint);
     const auto on_root = [&](auto work) {  // an error is kept until all ranks can hear of it
@@ -243,12 +247,14 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
 }
 
 /// Fills the tables, dense tensors and numbers of `checkpoint` from a file that any sharding on any number of ranks has
-/// written. Collective. Tensors of the file that nobody asks for are left alone.
+/// written. Collective. Tensors of the file that nobody asks for are left alone. Under replica groups all copies of a
+/// row are filled; a sync that is due is done before.
 ///
 /// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 sends every table to every rank.
 /// \throws BadInput on every rank, before anything has changed: for a damaged file, a tensor that is missing or has
 ///         another shape, or the state of another optimizer. When reading itself fails, later, some values have changed
 inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
+    if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::unique_ptr<SafetensorsReader> reader;
     std::string wrong = detail::wrong_tensor(path, checkpoint);
     const auto parts = detail::table_parts(checkpoint.layer);

@@ -21,7 +21,8 @@ struct TableShard {
     ShardRowNumbers row;  ///< (local row) -> row of the table
 };
 
-/// The tables of a layer, all ranks alike, and the shards of this rank. Refers to the layer's memory.
+/// The tables of a layer, all ranks alike, and the shards of this rank. Refers to the layer's memory, which is to be
+/// read when no sync of copies is under way.
 struct LayerShards {
     std::vector<TableConfig> tables;
     std::string optimizer;  ///< the rule's name
@@ -39,9 +40,7 @@ struct LayerShards {
                     .row_slots = layer.row_slots(),
                     .shards = {},
                     .layer = &layer};
-    layer.for_each_shard([&](const ShardView& view, const ShardRowNumbers& rows) {
-        all.shards.push_back({view, rows});
-    });
+    layer.visit_shards([&](const ShardView& view, const ShardRowNumbers& rows) { all.shards.push_back({view, rows}); });
     return all;
 }
 

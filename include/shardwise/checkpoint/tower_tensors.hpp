@@ -52,18 +52,19 @@ class TowerTensors {
         for (Copy& copy : copies_)
             append_tensors(all, copy.module.parameters(), copy.state.span(), training_->optimizer().moments());
     }
-    /// Fills the copies from what each tower's first rank trains. Collective. Each of these sends the module's
-    /// parameters and its moments to every other rank: two messages, of 4 bytes an element of ParameterSet::values()
-    /// and of state.
+    /// Fills the copies from what each tower's first rank trains, that of the first replica group. Collective. Each of
+    /// these sends the module's parameters and its moments to every other rank: two messages, of 4 bytes an element of
+    /// ParameterSet::values() and of state.
     void gather() {
         make_copies();
         copy_mine(training_->parameters().values(), mine().module.parameters().values());
         copy_mine(training_->optimizer().state(), mine().state.span());
-        int first = 0;
+        int index = 0;
         for (Copy& copy : copies_) {
+            const int first = layer_->groups().rank_of(0, index);
             broadcast(comm_, first, copy.module.parameters().values());
             broadcast(comm_, first, copy.state.span());
-            first += layer_->topology().ranks_per_tower();
+            index += layer_->topology().ranks_per_tower();
         }
     }
     /// Makes this rank's copy of its own tower's module what it trains. Not collective. The optimizer's steps are the
@@ -92,7 +93,7 @@ class TowerTensors {
     }
     [[nodiscard]] Copy& mine() {
         make_copies();
-        return copies_[static_cast<std::size_t>(layer_->topology().tower_of(comm_.rank()))];
+        return copies_[static_cast<std::size_t>(layer_->topology().tower_of(layer_->groups().index_of(comm_.rank())))];
     }
 
     const LayerBase* layer_;

@@ -49,38 +49,58 @@ class HugePageResource final : public std::pmr::memory_resource {
     }
 };
 
-/// Counts bytes and allocations of one rank: `tables()` for what lives as long as a layer (weights, moments),
-/// `work()` for what a batch needs (ids, vectors, messages). Thread safe.
+/// What a rank's memory is for.
+enum class MemoryPart : std::uint8_t {
+    tables,   ///< weights, of modules too, and what finds rows
+    moments,  ///< the optimizer's state of rows
+    marks,    ///< of rows to sync with their copies
+    flights,  ///< what batches need: ids, vectors, messages
+    syncs     ///< what syncs of copies need
+};
+inline constexpr std::size_t memory_parts = 5;
+
+/// Counts bytes and allocations of one rank, by what they are for: what lives as long as a layer (tables, moments,
+/// marks), and what its work needs (flights, syncs). Thread safe.
 class MemoryAccount {
   public:
     MemoryAccount() = default;
     MemoryAccount(const MemoryAccount&) = delete;
     MemoryAccount& operator=(const MemoryAccount&) = delete;
 
-    [[nodiscard]] std::pmr::memory_resource& tables() noexcept { return tables_; }
-    [[nodiscard]] std::pmr::memory_resource& work() noexcept { return work_; }
+    [[nodiscard]] std::pmr::memory_resource& of(MemoryPart part) noexcept {
+        return parts_[static_cast<std::size_t>(part)];
+    }
+    [[nodiscard]] std::pmr::memory_resource& tables() noexcept { return of(MemoryPart::tables); }
+    [[nodiscard]] std::pmr::memory_resource& work() noexcept { return of(MemoryPart::flights); }
 
-    /// Bytes held now for tables and moments.
-    [[nodiscard]] std::int64_t static_bytes() const noexcept { return tables_.held; }
-    /// Bytes held now for a batch's work.
-    [[nodiscard]] std::int64_t dynamic_bytes() const noexcept { return work_.held; }
+    /// Bytes held now for one thing.
+    [[nodiscard]] std::int64_t bytes(MemoryPart part) const noexcept {
+        return parts_[static_cast<std::size_t>(part)].held;
+    }
+    /// Bytes held now for what lives as long as a layer.
+    [[nodiscard]] std::int64_t static_bytes() const noexcept {
+        return bytes(MemoryPart::tables) + bytes(MemoryPart::moments) + bytes(MemoryPart::marks);
+    }
+    /// Bytes held now for work.
+    [[nodiscard]] std::int64_t dynamic_bytes() const noexcept {
+        return bytes(MemoryPart::flights) + bytes(MemoryPart::syncs);
+    }
     /// The most bytes that were ever held at once.
     [[nodiscard]] std::int64_t peak_bytes() const noexcept { return peak_; }
     /// Number of allocations so far.
-    [[nodiscard]] std::int64_t allocations() const noexcept { return tables_.count + work_.count; }
+    [[nodiscard]] std::int64_t allocations() const noexcept { return count_; }
 
   private:
     struct Counting final : std::pmr::memory_resource {
         explicit Counting(MemoryAccount& account) : owner{account} {}
         MemoryAccount& owner;
         std::atomic<std::int64_t> held{0};
-        std::atomic<std::int64_t> count{0};
 
         void* do_allocate(std::size_t bytes, std::size_t alignment) override {
             void* memory = owner.upstream_.allocate(bytes, alignment);
             held += static_cast<std::int64_t>(bytes);
-            ++count;
-            const std::int64_t now = owner.tables_.held + owner.work_.held;
+            ++owner.count_;
+            const std::int64_t now = owner.held_ += static_cast<std::int64_t>(bytes);
             for (std::int64_t seen = owner.peak_; seen < now && !owner.peak_.compare_exchange_weak(seen, now);) {
             }
             return memory;
@@ -88,13 +108,16 @@ class MemoryAccount {
         void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
             owner.upstream_.deallocate(memory, bytes, alignment);
             held -= static_cast<std::int64_t>(bytes);
+            owner.held_ -= static_cast<std::int64_t>(bytes);
         }
         [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
     };
 
     HugePageResource upstream_;
-    Counting tables_{*this};
-    Counting work_{*this};
+    Counting parts_[memory_parts] = {Counting{*this}, Counting{*this}, Counting{*this}, Counting{*this},
+                                     Counting{*this}};
+    std::atomic<std::int64_t> held_{0};
+    std::atomic<std::int64_t> count_{0};
     std::atomic<std::int64_t> peak_{0};
 };
 

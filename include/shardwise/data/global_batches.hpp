@@ -83,12 +83,11 @@ class GlobalBatches : public detail::SizesAhead<1> {
         int first_end = 0;
         for (int rank = ranks() - 1; rank >= 0; --rank) {
             const std::int64_t samples = all[static_cast<std::size_t>(rank)][0];
-            hear_of(samples);
+            sum += hear_of(static_cast<std::size_t>(rank), samples);
             if (samples == ended) {
                 ++ends;
                 first_end = rank;
             }
-            sum += samples > 0 ? samples : 0;
         }
         if (!failed() && ends != 0 && ends != ranks())
             throw BadInput{concat({"the data of rank ", first_end,

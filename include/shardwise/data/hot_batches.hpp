@@ -169,10 +169,9 @@ class HotBatches : public detail::SizesAhead<3> {
     [[nodiscard]] std::int64_t global_samples() {
         const Seconds measured = measure_sync();
         std::int64_t sum = 0;
-        for (const Numbers& rank : hear_and_choose()) {
-            hear_of(rank[0]);
-            sum += std::max<std::int64_t>(0, rank[0]);
-        }
+        const std::vector<Numbers> all = hear_and_choose();
+        for (std::size_t rank = 0; rank < all.size(); ++rank)
+            sum += hear_of(rank, all[rank][0]);
         return sum;
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -34,6 +35,8 @@ class SizesAhead {
     SizesAhead(const SizesAhead&) = delete;
     SizesAhead& operator=(const SizesAhead&) = delete;
 
+    /// (rank): samples of the batch that global_samples() told of; valid until it tells of another.
+    [[nodiscard]] std::span<const std::int64_t> samples_by_rank() const noexcept { return samples_; }
     /// True on every rank when some rank could not read the batch; all ranks then call fail().
     [[nodiscard]] bool failed() const noexcept { return failed_; }
     /// Ends a run whose data cannot be read. Collective; one message to each other rank.
@@ -62,7 +65,10 @@ class SizesAhead {
     static constexpr std::int64_t ended = -1;
     static constexpr std::int64_t unreadable = -2;
 
-    explicit SizesAhead(CommunicatorRef comm) : comm_{comm}, theirs_(static_cast<std::size_t>(comm.size())) {}
+    explicit SizesAhead(CommunicatorRef comm)
+        : comm_{comm},
+          samples_(static_cast<std::size_t>(comm.size())),
+          theirs_(static_cast<std::size_t>(comm.size())) {}
     ~SizesAhead() {
         if (waiting_) comm_.abandon(ticket_);
     }
@@ -115,12 +121,16 @@ class SizesAhead {
     /// This rank cannot read on, and why.
     void cannot_read(const std::string& why) { wrong_ = why; }
     [[nodiscard]] bool can_read() const noexcept { return wrong_.empty(); }
-    /// What a rank told in place of a batch's samples.
-    void hear_of(std::int64_t samples) noexcept { failed_ = failed_ || samples == unreadable; }
+    /// What a rank told: a batch's samples, or what stands in their place. \returns its samples
+    std::int64_t hear_of(std::size_t rank, std::int64_t told) noexcept {
+        failed_ = failed_ || told == unreadable;
+        return samples_[rank] = std::max<std::int64_t>(0, told);
+    }
     [[nodiscard]] int ranks() const { return comm_.size(); }
 
   private:
     CommunicatorRef comm_;
+    std::vector<std::int64_t> samples_;  // (rank)
     bool failed_ = false;
     std::string wrong_;  // what this rank could not read
     double input_seconds_ = 0;

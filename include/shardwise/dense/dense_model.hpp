@@ -154,9 +154,10 @@ class DenseModel {
 
     /// Overwrites the gradients of the top MLP.
     /// \param gradient  with respect to the logits, (samples)
+    /// \param to_embeddings  what the result is multiplied with: SampleCounts::to_group() under replica groups
     /// \returns the gradient with respect to the embeddings, (samples, F * D), valid until the next backward_top
     /// \throws BadInput when the size does not fit, or forward_top did not come first
-    MatrixView<const float> backward_top(std::span<const float> gradient) {
+    MatrixView<const float> backward_top(std::span<const float> gradient, float to_embeddings = 1) {
         follows("backward_top", Stage::top, "forward_top");
         expect("backward_top", "samples", static_cast<std::int64_t>(gradient.size()), samples_);
         const MatrixView<float> meeting_gradient = matrix(meeting_gradient_, interaction_.outputs());
@@ -164,6 +165,9 @@ class DenseModel {
         top_.backward({gradient.data(), samples_, 1}, meeting_gradient);
         interaction_.backward(bottom_output_, embeddings_, meeting_gradient, matrix(dense_gradient_, config_.dimension),
                               embedding_gradient);
+        if (to_embeddings != 1)
+            for (float& g : embedding_gradient_.span())
+                g *= to_embeddings;
         stage_ = Stage::top_gradient;
         return embedding_gradient;
     }

@@ -156,10 +156,11 @@ class SequenceModel {
 
     /// Overwrites the gradients of all parameters.
     /// \param gradient  with respect to the logits, (candidates)
+    /// \param to_embeddings  what the results are multiplied with: SampleCounts::to_group() under replica groups
     /// \returns the gradients with respect to history, (items, D), and candidates, (candidates, D), valid until the
     ///          next backward
     /// \throws BadInput when the size does not fit, or forward did not come first
-    std::span<const MatrixView<const float>> backward(std::span<const float> gradient) {
+    std::span<const MatrixView<const float>> backward(std::span<const float> gradient, float to_embeddings = 1) {
         if (!std::exchange(forwarded_, false)) throw BadInput{"sequence model: backward comes right after forward"};
         const std::int64_t rows = candidates_.rows.rows();
         const std::int64_t d = config_.dimension;
@@ -188,8 +189,10 @@ class SequenceModel {
             repeat_by_lists_backward(of_pooled, candidates_, of_samples);
             pooling_.backward(history_, candidates_, of_samples, of_history, of_candidates);
         }
-        scale(of_history);
-        scale(of_candidates);
+        for (const MatrixView<float>& each : {of_history, of_candidates}) {
+            scale(each, config_.scale);
+            if (to_embeddings != 1) scale(each, to_embeddings);
+        }
         gradients_[0] = of_history;
         gradients_[1] = of_candidates;
         return gradients_;
@@ -214,9 +217,9 @@ class SequenceModel {
                 concat({what, " of ", x.rows.columns(), " columns, and it is made for ", config_.dimension})};
         x.validate(what);
     }
-    void scale(MatrixView<float> x) const {
+    static void scale(MatrixView<float> x, float by) {
         for (std::int64_t i = 0; i < x.rows() * x.columns(); ++i)
-            x.data()[i] *= config_.scale;
+            x.data()[i] *= by;
     }
     [[nodiscard]] MatrixView<const float> scaled(MatrixView<const float> x, Buffer<float>& buffer) const {
         const MatrixView<float> copy = matrix(buffer, x.rows(), x.columns());

@@ -202,7 +202,12 @@ SHARDWISE_INLINE const KnownPolicies::Sharding& KnownPolicies::sharding(const st
 SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerNames& asked) const {
     const auto& own = rules_[detail::find_name("optimizer", asked.optimizer, names("optimizer"))];
     const auto scaled = [&](const std::shared_ptr<const RowRule>& rule) {
-        return asked.moment_scale ? rule->with_moment_scale(*asked.moment_scale) : rule;
+        if (!asked.moment_scale) return rule;
+        if (*asked.moment_scale == as_many_as_groups)
+            throw BadInput{concat({"optimizer '", asked.optimizer,
+                                   "' with a moment scale of 0: give a number above 0, or leave it away for as many as "
+                                   "groups"})};
+        return rule->with_moment_scale(*asked.moment_scale);
     };
     if (asked.rule == nullptr) return scaled(own);
     if (asked.rule->name() != asked.optimizer)

@@ -37,15 +37,16 @@ namespace shardwise::inline SHARDWISE_ABI {
     };
     std::string text = concat({name("process_name", "host " + std::to_string(host)), ",\n",
                                name("thread_name", "rank " + std::to_string(rank))});
-    std::map<std::uint32_t, std::size_t> rounds;  // (flight): how many it has had
+    std::map<std::pair<bool, std::uint32_t>, std::size_t> rounds;  // (is a sync, flight): how many it has had
     for (const Span& span : spans) {
-        Json args{{"flight", span.flight}};
+        const bool sync = span.of == SpanOf::sync;
+        Json args{{sync ? "sync_after_step" : "flight", span.flight}};
         if (span.kind == SpanKind::pack) {
             args["moved_bytes"] = span.bytes;
-            const auto known = predicted.find(span.flight);
-            const std::size_t round = rounds[span.flight]++;
-            if (known != predicted.end() && round < known->second.size())
-                args["predicted_bytes"] = known->second[round];
+            const PredictedRounds::ByFlight& all = sync ? predicted.syncs : predicted.flights;
+            const auto known = all.find(span.flight);
+            const std::size_t round = rounds[{sync, span.flight}]++;
+            if (known != all.end() && round < known->second.size()) args["predicted_bytes"] = known->second[round];
         }
         const Json event{{"name", span.name},
                          {"cat", kinds[static_cast<std::size_t>(span.kind)]},

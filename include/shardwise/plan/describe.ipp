@@ -30,10 +30,11 @@ SHARDWISE_INLINE std::string branch_prefix(const Instruction& step, const std::v
 
 SHARDWISE_INLINE std::string describe(const Program& program, const std::vector<std::string>& branches,
                                       const std::vector<SegmentCost>& costs) {
-    std::string text = "forward\n";
+    const bool both = program.forward != program.segments.size();
+    std::string text = both ? "forward\n" : "";
     std::size_t next_cost = 0;
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
-        if (s == program.forward) text += "backward (derived)\n";
+        if (both && s == program.forward) text += "backward (derived)\n";
         const Segment& segment = program.segments[s];
         if (segment.local.empty() && segment.posts.empty()) continue;
         text += concat({"  segment ", s, "\n"});

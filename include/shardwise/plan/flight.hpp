@@ -41,7 +41,11 @@ class Flight {
 
     [[nodiscard]] StepEnv& env() noexcept { return env_; }
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
-    void trace(Tracer* tracer) noexcept { tracer_ = tracer; }
+    /// \param of  what all its spans are part of; other: steps that look rows up are told apart
+    void trace(Tracer* tracer, SpanOf of = SpanOf::other) noexcept {
+        tracer_ = tracer;
+        spans_of_ = of;
+    }
     /// Adds the payload of every message from here on to `payload`: (exchange of the program), bytes, as it is packed.
     void count(std::span<std::int64_t> payload) noexcept { payload_ = payload; }
 
@@ -80,6 +84,9 @@ class Flight {
 
   private:
     void advance();
+    [[nodiscard]] SpanOf span_of(bool looks_up) const noexcept {
+        return looks_up && spans_of_ == SpanOf::other ? SpanOf::lookup : spans_of_;
+    }
     void post(std::size_t s);
     void pack(std::size_t s, int peer, std::int64_t& total);
     void pack_envelope(std::size_t s, int rank, std::int64_t& total);
@@ -109,6 +116,7 @@ class Flight {
     std::pmr::memory_resource* memory_;
     StepEnv env_;
     Tracer* tracer_ = nullptr;
+    SpanOf spans_of_ = SpanOf::other;
     std::span<std::int64_t> payload_;  // (exchange of the program), or nobody counts
     SourceLocation where_ = SourceLocation::current();
     std::uint32_t number_ = 0;

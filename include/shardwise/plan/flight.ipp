@@ -71,7 +71,8 @@ SHARDWISE_INLINE void Flight::advance() {
         const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
         enter(step);
         step.step->code->run(parts_of(step), env_);
-        if (tracer_ != nullptr) tracer_->add(step.step->name, SpanKind::compute, number_, begin);
+        if (tracer_ != nullptr)
+            tracer_->add(step.step->name, SpanKind::compute, number_, begin, 0, span_of(step.looks_up));
     }
     if (!stage.posts.empty()) post(next_);
     ++next_;
@@ -96,7 +97,9 @@ SHARDWISE_INLINE void Flight::post(std::size_t s) {
     ticket_ = comm_.post(label(s), out_, in_);
     in_flight_ = true;
     arrived_ = false;
-    if (tracer_ != nullptr) tracer_->add(stage.posts.front().step->name, SpanKind::pack, number_, begin, total);
+    if (tracer_ != nullptr)
+        tracer_->add(stage.posts.front().step->name, SpanKind::pack, number_, begin, total,
+                     span_of(stage.posts_look_up));
 }
 
 SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total) {
@@ -151,7 +154,8 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
     const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
     if (!arrived_) comm_.wait(ticket_);
     in_flight_ = false;
-    if (tracer_ != nullptr) tracer_->add(stage.posts.front().step->name, SpanKind::wait, number_, begin);
+    if (tracer_ != nullptr)
+        tracer_->add(stage.posts.front().step->name, SpanKind::wait, number_, begin, 0, span_of(false));
     for (const InMessage& message : in_)
         check_envelope(s, message);
     if (stage.agreement.agrees && travelling_ != 0) throw_agreed();

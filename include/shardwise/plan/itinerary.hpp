@@ -51,12 +51,14 @@ struct PlacedStep {
     Members group;
     Members under;
     std::size_t post = 0;  ///< of an exchange, its number among all of the program
+    bool looks_up = false;
 };
 /// One segment of an itinerary.
 struct Stage {
     std::vector<PlacedStep> local;
     std::vector<PlacedStep> posts;
     std::vector<int> peers;      ///< the ranks that this one exchanges a message with, ascending
+    bool posts_look_up = false;  ///< some of them do, as they pack
     std::vector<int> witnesses;  ///< ranks of the world, in other groups: an envelope goes to each, and comes from each
     Agreement agreement;
 };

@@ -189,11 +189,21 @@ SHARDWISE_INLINE Itinerary::Itinerary(const Program& program, const Topology& to
         Stage& stage = stages_[s];
         stage.agreement = agreed[s];
         const auto place = [&](const std::vector<Instruction>& steps, std::vector<PlacedStep>& to) {
-            for (const Instruction& step : steps)
-                to.push_back({.step = &step, .group = step.group(topology), .under = step.under(topology)});
+            for (const Instruction& step : steps) {
+                const auto& states = step.calls->states;
+                const bool reads_rows =
+                    std::any_of(states.begin(), states.end(), [](const StateKind* state) { return state->looked_up; });
+                to.push_back({.step = &step,
+                              .group = step.group(topology),
+                              .under = step.under(topology),
+                              .post = 0,
+                              .looks_up = reads_rows && s < program.forward});
+            }
         };
         place(segment.local, stage.local);
         place(segment.posts, stage.posts);
+        stage.posts_look_up =
+            std::any_of(stage.posts.begin(), stage.posts.end(), [](const PlacedStep& step) { return step.looks_up; });
         for (PlacedStep& step : stage.posts)
             step.post = posts++;
         for (int peer = 0; peer < topology.ranks(); ++peer)

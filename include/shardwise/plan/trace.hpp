@@ -19,6 +19,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// What a span of time was spent on.
 enum class SpanKind : std::uint8_t { compute, pack, wait };
 
+/// What a span is part of.
+enum class SpanOf : std::uint8_t {
+    other,
+    lookup,  ///< rows are looked up, as messages are packed or results put together
+    sync     ///< copies are made equal
+};
+
 /// One step of one flight.
 struct Span {
     std::string name;
@@ -27,11 +34,16 @@ struct Span {
     std::int64_t begin_ns = 0;  ///< since the tracer was made
     std::int64_t end_ns = 0;
     std::int64_t bytes = 0;  ///< handed to the communicator in this span
+    SpanOf of = SpanOf::other;
 };
 
-/// The bytes that each round of a flight should send: (flight) -> one number a segment that has a round, in their order
-/// (see rounds_of).
-using PredictedRounds = std::map<std::uint32_t, std::vector<std::int64_t>>;
+/// The bytes that each round should send: (flight) -> one number a segment that has a round, in their order (see
+/// rounds_of). Syncs have numbers of their own: the step that they follow.
+struct PredictedRounds {
+    using ByFlight = std::map<std::uint32_t, std::vector<std::int64_t>>;
+    ByFlight flights;
+    ByFlight syncs;
+};
 
 /// Collects the spans of one rank. Costs two clock reads a step, and nothing where no tracer is given.
 class Tracer {
@@ -43,27 +55,37 @@ class Tracer {
     [[nodiscard]] std::int64_t now() const noexcept {
         return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
     }
-    void add(std::string_view name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0) {
+    void add(std::string_view name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0,
+             SpanOf of = SpanOf::other) {
         const std::int64_t end = now();
-        nanoseconds_[static_cast<std::size_t>(kind)] += end - begin;
+        nanoseconds_[static_cast<std::size_t>(of)][static_cast<std::size_t>(kind)] += end - begin;
         if (recording_)
             spans_.push_back({.name = std::string{name},
                               .kind = kind,
                               .flight = flight,
                               .begin_ns = begin,
                               .end_ns = end,
-                              .bytes = bytes});
+                              .bytes = bytes,
+                              .of = of});
     }
     [[nodiscard]] const std::vector<Span>& spans() const noexcept { return spans_; }
-    /// Seconds spent on spans of one kind so far.
+    /// Seconds spent on spans of one kind so far, but for syncs of copies.
     [[nodiscard]] double seconds(SpanKind kind) const noexcept {
-        return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(kind)]);
+        return seconds(SpanOf::other, kind) + seconds(SpanOf::lookup, kind);
+    }
+    /// Of spans that are part of one thing.
+    [[nodiscard]] double seconds(SpanOf of) const noexcept {
+        return seconds(of, SpanKind::compute) + seconds(of, SpanKind::pack) + seconds(of, SpanKind::wait);
+    }
+    /// Of these, of one kind.
+    [[nodiscard]] double seconds(SpanOf of, SpanKind kind) const noexcept {
+        return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(of)][static_cast<std::size_t>(kind)]);
     }
 
   private:
     Clock::time_point start_ = Clock::now();
     bool recording_ = false;
-    std::int64_t nanoseconds_[3] = {0, 0, 0};
+    std::int64_t nanoseconds_[3][3] = {};  // (part, kind)
     std::vector<Span> spans_;
 };
 

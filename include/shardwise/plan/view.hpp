@@ -19,6 +19,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct StateKind {
     const char* name;  ///< for the error where nobody bound it
     bool trained;      ///< an update of another flight may change it
+    bool looked_up;    ///< steps that see it forward look rows up: a tracer sums their time
 };
 
 namespace detail {
@@ -26,6 +27,10 @@ namespace detail {
 template <class T>
 concept IsTrained = requires {
     requires T::trained;
+};
+template <class T>
+concept IsLookedUp = requires {
+    requires T::looked_up;
 };
 template <class T>
 concept HasStateName = requires {
@@ -42,7 +47,7 @@ constexpr const char* state_name() {
 /// State T. A step that sees a T with `static constexpr bool trained = true` never stands in the first segment of a
 /// plan, which may run before an update of an earlier flight.
 template <class T>
-inline constexpr StateKind state_kind{state_name<T>(), IsTrained<T>};
+inline constexpr StateKind state_kind{state_name<T>(), IsTrained<T>, IsLookedUp<T>};
 
 /// What a step's tape is called by: the step, or the tape itself.
 template <class Key>

@@ -31,15 +31,16 @@ template <class M>
     return layer.module<M>();
 }
 
-/// What the sum of the modules' gradients over the ranks of each tower moves. A pure function, the same on all ranks.
-/// \param precision  that of the modules' config
-/// \throws BadInput for a layer without modules
+/// What the sum of the modules' gradients over the ranks of each tower, and over its copies, moves. A pure function,
+/// the same on all ranks. \param precision  that of the modules' config \throws BadInput for a layer without modules
 template <class M>
 [[nodiscard]] TrafficMatrix predict_module_sum(const LayerBase& layer, DensePrecision precision) {
     const auto& config = layer.module_config<M>();
     const Topology& topology = layer.topology();
-    return predict_gradient_sum<OneTower>(topology, precision, [&](int rank) {
-        return M::span_elements(config, layer.towers().shapes[static_cast<std::size_t>(topology.tower_of(rank))]);
+    const ReplicaGroups& groups = layer.groups();
+    return predict_gradient_sum<OneTower>(topology, groups, precision, [&](int rank) {
+        const int tower = topology.tower_of(groups.index_of(rank));
+        return M::span_elements(config, layer.towers().shapes[static_cast<std::size_t>(tower)]);
     });
 }
 

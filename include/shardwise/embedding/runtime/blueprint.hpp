@@ -174,8 +174,11 @@ class LayerBlueprint {
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
     void check(const steps::BatchView& batch) const;
 
-    /// Bytes of tables, moments and modules on a rank. \throws BadInput when there is no such rank
+    /// Bytes of what lives as long as the layer on a rank: tables, moments and modules, and marks of rows to sync.
+    /// \throws BadInput when there is no such rank
     [[nodiscard]] std::int64_t static_bytes(int rank) const;
+    /// Those of one thing; 0 for what batches and syncs need.
+    [[nodiscard]] std::int64_t static_bytes(int rank, MemoryPart part) const;
 
   private:
     void check_sizes() const;

@@ -299,14 +299,24 @@ SHARDWISE_INLINE void LayerBlueprint::check(const steps::BatchView& batch) const
 }
 
 SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank) const {
+    return static_bytes(rank, MemoryPart::tables) + static_bytes(rank, MemoryPart::moments) +
+           static_bytes(rank, MemoryPart::marks);
+}
+
+SHARDWISE_INLINE std::int64_t LayerBlueprint::static_bytes(int rank, MemoryPart part) const {
     check_rank(rank);
     const int index = groups_.ranks.index_of(rank);
     std::int64_t bytes = 0;
-    for (const Part& part : parts_) {
-        bytes +=
-            shardwise::static_bytes(part.placement, index, traits_.rule->element_slots(), traits_.rule->row_slots());
-        if (groups_.keeps_marks()) bytes += TouchedMarks::bytes({part.placement, index});
+    for (const Part& one : parts_) {
+        const std::int64_t weights = shardwise::static_bytes(one.placement, index, 0, 0);
+        if (part == MemoryPart::tables) bytes += weights;
+        if (part == MemoryPart::moments)
+            bytes += shardwise::static_bytes(one.placement, index, traits_.rule->element_slots(),
+                                             traits_.rule->row_slots()) -
+                     weights;
+        if (part == MemoryPart::marks && groups_.keeps_marks()) bytes += TouchedMarks::bytes({one.placement, index});
     }
+    if (part != MemoryPart::tables) return bytes;
     bytes += row_map_bytes();
     if (has_modules()) bytes += traits_.module->static_bytes(at(towers_.shapes, topology_.tower_of(index)));
     return bytes;

@@ -40,6 +40,8 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+struct LayerShards;
+
 /// A shard of a table on this rank, as checkpoints and tests see it.
 struct ShardView {
     int table = 0;  ///< number in the layer
@@ -168,17 +170,19 @@ class LayerBase {
     /// work goes on meanwhile. `forward` and `sync` complete what is left. Collective. \returns whether there is more
     bool advance_sync();
 
-    /// Bytes of tables, moments and modules on rank `rank`. Not collective: a pure function, the same on all ranks.
+    /// Bytes of what lives as long as the layer on rank `rank`: tables, moments and modules, and marks of rows to sync;
+    /// or of one of these. Not collective: pure functions, the same on all ranks.
     [[nodiscard]] std::int64_t predict_static_bytes(int rank) const { return blueprint_.static_bytes(rank); }
+    [[nodiscard]] std::int64_t predict_static_bytes(int rank, MemoryPart part) const {
+        return blueprint_.static_bytes(rank, part);
+    }
 
     /// Every shard that lives on this rank. Not collective. `use(ShardView, ShardRowNumbers)`; both may be kept.
     /// \throws BadInput while a sync of copies is under way
     template <class Use>
     void for_each_shard(Use use) {
         check_at_rest();
-        for (std::size_t part = 0; part < stores_.size(); ++part)
-            for (std::size_t slot = 0; slot < stores_[part].shards().size(); ++slot)
-                use(view_of(part, slot), rows_of(part, slot));
+        visit_shards(use);
     }
 
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return blueprint_.tables(); }
@@ -226,6 +230,8 @@ class LayerBase {
     /// payload that this rank has packed into messages, in bytes, since the layer was made.
     [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
     [[nodiscard]] std::vector<std::int64_t> sent_payload() const;
+    /// The payload that this rank has sent in syncs of copies.
+    [[nodiscard]] std::int64_t synced_payload() const;
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
@@ -244,6 +250,14 @@ class LayerBase {
         std::vector<std::unique_ptr<detail::LayerState>> flights;
     };
 
+    friend LayerShards shards_of(LayerBase& layer);
+
+    template <class Use>
+    void visit_shards(Use use) {
+        for (std::size_t part = 0; part < stores_.size(); ++part)
+            for (std::size_t slot = 0; slot < stores_[part].shards().size(); ++slot)
+                use(view_of(part, slot), rows_of(part, slot));
+    }
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void make_stores();
     void make_way(BatchKind kind);
@@ -275,8 +289,9 @@ class LayerBase {
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;
-    std::array<Way, 2> ways_;     // (kind)
-    std::int64_t synced_at_ = 0;  // step
+    std::array<Way, 2> ways_;                   // (kind)
+    std::int64_t synced_at_ = 0;                // step
+    std::vector<std::int64_t> synced_payload_;  // (exchange of the sync)
     std::optional<detail::ReplicaSync> sync_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <numeric>
 
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/core/at.hpp"
@@ -39,8 +40,10 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     make_way(BatchKind::any);
     if (blueprint_.has_hot_batches()) make_way(BatchKind::hot);
     if (groups().count() == 1) return;
-    sync_.emplace(blueprint_.groups(), stores_, marks_, comm_, *work_.resource);
+    sync_.emplace(blueprint_.groups(), stores_, marks_, comm_, options_.memory->of(MemoryPart::syncs));
     sync_->trace(options_.tracer);
+    synced_payload_.resize(sync_program().posts());
+    sync_->count(synced_payload_);
 }
 
 SHARDWISE_INLINE LayerBase::~LayerBase() {
@@ -60,9 +63,9 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
         for (const LayerBlueprint::Part& part : blueprint_.parts()) {
             held_.emplace_back(part.placement, index_);
             if (TouchedMarks& marks = marks_.emplace_back(); blueprint_.groups().keeps_marks())
-                marks.keep(held_.back(), options_.memory->tables());
+                marks.keep(held_.back(), options_.memory->of(MemoryPart::marks));
             stores_.emplace_back(held_.back(), traits.rule->element_slots(), traits.rule->row_slots(),
-                                 options_.memory->tables());
+                                 options_.memory->tables(), options_.memory->of(MemoryPart::moments));
         }
     } catch (const std::bad_alloc&) {
         throw BadInput{concat({has_module ? "the tables, moments and module" : "the tables and moments", " on rank ",
@@ -156,7 +159,7 @@ SHARDWISE_INLINE void LayerBase::finish_sync() {
 SHARDWISE_INLINE void LayerBase::start_sync(const SourceLocation& where) {
     synced_at_ = steps_;
     Digest digest = digest_;
-    sync_->start(++flights_, digest.add(steps_).bits16(), where);
+    sync_->start(static_cast<std::uint32_t>(steps_), digest.add("sync of copies").add(steps_).bits16(), where);
 }
 
 SHARDWISE_INLINE void LayerBase::check_at_rest() const {
@@ -169,6 +172,10 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::looked_up_rows() const {
     for (const steps::LookedUpRows& part : looked_up_)
         rows.push_back(part.rows);
     return rows;
+}
+
+SHARDWISE_INLINE std::int64_t LayerBase::synced_payload() const {
+    return std::accumulate(synced_payload_.begin(), synced_payload_.end(), std::int64_t{0});
 }
 
 SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::sent_payload() const {

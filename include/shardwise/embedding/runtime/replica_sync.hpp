@@ -42,7 +42,9 @@ class ReplicaSync {
     /// Waits for the round that is under way: others may still read what it sends.
     ~ReplicaSync() { flight_.leave(); }
 
-    void trace(Tracer* tracer) noexcept { flight_.trace(tracer); }
+    void trace(Tracer* tracer) noexcept { flight_.trace(tracer, SpanOf::sync); }
+    /// See Flight::count.
+    void count(std::span<std::int64_t> payload) noexcept { flight_.count(payload); }
     [[nodiscard]] bool under_way() const noexcept { return flight_.active(); }
     /// Sends the first round.
     void start(std::uint32_t number, std::uint16_t digest, const SourceLocation& where) {

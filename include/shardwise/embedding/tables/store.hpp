@@ -32,9 +32,11 @@ class Store {
   public:
     static constexpr const char* state_name = "Store";
     static constexpr bool trained = true;
+    static constexpr bool looked_up = true;
 
-    /// Allocates `element_slots` and `row_slots` floats of zero state beside the weights. Weights are uninitialised.
-    Store(const HeldShards& held, int element_slots, int row_slots, std::pmr::memory_resource& memory);
+    /// Allocates weights, uninitialised, and `element_slots` and `row_slots` floats of zero state.
+    Store(const HeldShards& held, int element_slots, int row_slots, std::pmr::memory_resource& weights,
+          std::pmr::memory_resource& moments);
 
     [[nodiscard]] std::vector<ShardStore>& shards() noexcept { return shards_; }
     [[nodiscard]] const std::vector<ShardStore>& shards() const noexcept { return shards_; }

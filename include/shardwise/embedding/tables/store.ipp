@@ -12,16 +12,16 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE Store::Store(const HeldShards& held, int element_slots, int row_slots,
-                              std::pmr::memory_resource& memory)
+                              std::pmr::memory_resource& weights, std::pmr::memory_resource& moments)
     : element_slots_{element_slots}, row_slots_{row_slots} {
     for (const HeldShards::Shard& shard : held.shards) {
         ShardStore store{.table = shard.table,
                          .shard = shard.shard,
                          .rows = shard.rows,
                          .dim = shard.dim,
-                         .weights = Buffer<float>{memory},
-                         .element_state = Buffer<float>{memory},
-                         .row_state = Buffer<float>{memory}};
+                         .weights = Buffer<float>{weights},
+                         .element_state = Buffer<float>{moments},
+                         .row_state = Buffer<float>{moments}};
         const auto rows = static_cast<std::size_t>(shard.rows);
         const auto dim = static_cast<std::size_t>(shard.dim);
         store.weights.resize(rows * dim);
