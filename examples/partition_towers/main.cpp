@@ -264,7 +264,8 @@ int run(const Arguments& a) {
         c.partition = sw::partition_features(
             affinity, {.towers = a.towers, .ratio = a.ratio, .strategy = strategy, .seed = a.model.seed});
         c.towers = named(c.partition, names, a.towers);
-        if (a.model.feature_groups != 0) c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
+        if (a.model.feature_groups != 0)
+            c.rand_index = sw::adjusted_rand_index(c.partition.tower_of, groups_of(a.model));
         if (a.strategy == "both") c.aucs = train_towered(a, c.towers);
         if (!c.partition.within_ratio)
             fmt::print("no split into {} towers keeps to R = {}: sizes are as equal as may be\n", a.towers, a.ratio);

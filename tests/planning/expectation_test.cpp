@@ -34,6 +34,7 @@ namespace sw = shardwise;
 /// A layer on paper, how often its rows are looked up, and how long bags are.
 struct Setting {
     sw::Topology topology;
+    sw::GroupOptions groups;
     sw::LayerNames names;
     std::vector<sw::TableConfig> tables;
     sw::Towers towers;
@@ -42,7 +43,10 @@ struct Setting {
     sw::Workload workload;
 
     [[nodiscard]] sw::LayerBlueprint blueprint() const {
-        return sw::draw_layer(topology, tables, names, towers, {}, names.tiered ? &rows : nullptr);
+        return sw::draw_layer(topology, tables, names, towers, {}, names.tiered ? &rows : nullptr, groups);
+    }
+    [[nodiscard]] sw::ReplicaGroups ranks() const {
+        return sw::replica_groups(topology, groups.count, groups.placement.value_or(sw::GroupPlacement::across_hosts));
     }
     [[nodiscard]] std::string name() const {
         std::string text = std::to_string(topology.hosts) + "x" + std::to_string(topology.ranks_per_host);
@@ -51,6 +55,9 @@ struct Setting {
         for (const std::string& word : {names.collective, names.pooling, names.requests, names.optimizer, names.order,
                                         names.forward_wire + "-" + names.backward_wire})
             text += "/" + word;
+        if (groups.count != 1)
+            text += ", " + std::to_string(groups.count) + " groups " + name_of(*groups.placement) + ", sync of " +
+                    name_of(*groups.rows) + " every " + std::to_string(*groups.sync_every);
         return text + (names.module != nullptr ? "/mix" : "") + (workload.weighted ? " weighted" : "") + ", " +
                std::to_string(workload.samples) + " samples";
     }
@@ -163,6 +170,19 @@ Setting any_setting(Dice& dice) {
                                                 {.hosts = 2, .ranks_per_host = 3},
                                                 {.hosts = 3, .ranks_per_host = 2},
                                                 {.hosts = 2, .ranks_per_host = 4}});
+    if (dice.one_in(2)) {
+        const auto placement =
+            dice.pick<sw::GroupPlacement>({sw::GroupPlacement::across_hosts, sw::GroupPlacement::inside_hosts});
+        std::vector<int> counts;
+        for (int count = 2; count <= setting.topology.ranks(); ++count)
+            if (sw::has_groups(setting.topology, count, placement)) counts.push_back(count);
+        if (!counts.empty())
+            setting.groups = {.count = dice.pick(counts),
+                              .placement = placement,
+                              .sync_every = 1 + dice.below(2),
+                              .rows = dice.one_in(4) ? sw::SyncRows::all : sw::SyncRows::touched};
+    }
+    const int hosts = setting.ranks().inside_group().hosts;
     const std::int64_t tables = 3 + dice.below(2);
     for (std::int64_t t = 0; t < tables; ++t) {
         sw::TableConfig& table = setting.tables.emplace_back();
@@ -178,7 +198,7 @@ Setting any_setting(Dice& dice) {
     if (setting.names.tiered) setting.rows = any_plan(setting.tables, setting.names.shardings, dice);
     if (setting.names.module != nullptr)
         for (std::size_t t = 0; t < setting.tables.size(); ++t) {
-            setting.towers.resize(static_cast<std::size_t>(setting.topology.hosts == 4 ? 2 : setting.topology.hosts));
+            setting.towers.resize(static_cast<std::size_t>(hosts == 4 ? 2 : hosts));
             for (const std::string& feature : setting.tables[t].features)
                 setting.towers[t % setting.towers.size()].push_back(feature);
         }
@@ -235,12 +255,16 @@ std::vector<sw::JaggedView<std::int64_t>> views(const std::vector<sw::JaggedBatc
     return all;
 }
 
-/// Distinct (table, row) of so many neighbouring ranks' batches, in the mean over all such.
+/// Distinct (table, row) of the batches of so many neighbours in a group, in the mean over all such.
 double distinct(const Setting& setting, const std::vector<sw::JaggedBatch<std::int64_t>>& batches, std::size_t ranks) {
     double sum = 0.0;
+    const sw::ReplicaGroups groups = setting.ranks();
     for (std::size_t first = 0; first < batches.size(); first += ranks) {
         std::set<std::pair<std::size_t, std::int64_t>> rows;
-        for (std::size_t rank = first; rank < first + ranks; ++rank) {
+        for (std::size_t number = first; number < first + ranks; ++number) {
+            const int in_group = groups.group.size;
+            const auto rank = static_cast<std::size_t>(
+                groups.rank_of(static_cast<int>(number) / in_group, static_cast<int>(number) % in_group));
             std::size_t bag = 0;
             std::size_t id = 0;
             for (std::size_t t = 0; t < setting.tables.size(); ++t) {
@@ -310,7 +334,8 @@ class Comparison {
   public:
     explicit Comparison(const Setting& setting) : setting_{setting}, layer_{setting.blueprint()} {
         sw::MemoryTally tally;
-        const sw::ExpectedLayerCost expected = layer_.expect_cost(setting.workload, &tally, 0);
+        sw::MemoryTally sync_tally;
+        const sw::ExpectedLayerCost expected = layer_.expect_cost(setting.workload, &tally, 0, &sync_tally);
         each_number(expected, setting.topology, [&](const std::string& name, Kind kind, double value) {
             numbers_.push_back({.name = name, .kind = kind, .expected = value});
         });
@@ -319,21 +344,36 @@ class Comparison {
         numbers_.push_back({.name = "rows of a host", .kind = Kind::whole, .expected = touched.host});
         numbers_.push_back({.name = "rows of the world", .kind = Kind::whole, .expected = touched.world});
         memory_.expected = static_cast<double>(tally.bytes());
+        each_of_sync(expected, [&](const std::string& name, Kind kind, double value) {
+            syncs_.push_back({.name = name, .kind = kind, .expected = value});
+        });
+        sync_memory_ = static_cast<double>(sync_tally.bytes());
+        const sw::Topology group = layer_.topology();
+        for (const auto& [name, looked_up] : looked_up_by(expected.looked_up))
+            numbers_.push_back({.name = name, .kind = Kind::pair, .expected = looked_up});
+        neighbours_ = {1, group.ranks_per_host, group.ranks()};
     }
     void add(const std::vector<sw::JaggedBatch<std::int64_t>>& batches) {
         std::size_t next = 0;
         sw::MemoryTally tally;
-        const sw::LayerCost cost = layer_.predict_cost(views(batches), &tally, 0);
+        const bool synced = layer_.groups().syncs_at(syncing_.steps() + 1);
+        const sw::LayerCost cost = layer_.predict_cost(views(batches), &tally, 0, sw::BatchKind::any, &syncing_);
         each_number(cost, setting_.topology,
                     [&](const std::string&, Kind, double value) { numbers_.at(next++).add(value); });
-        for (const int ranks : {1, setting_.topology.ranks_per_host, setting_.topology.ranks()})
+        for (const int ranks : neighbours_)
             numbers_.at(next++).add(distinct(setting_, batches, static_cast<std::size_t>(ranks)));
+        for (const auto& [name, looked_up] : looked_up_by(cost.looked_up))
+            numbers_.at(next++).add(looked_up);
         memory_.add(static_cast<double>(tally.bytes()));
+        if (!synced) return;
+        std::size_t of_sync = 0;
+        each_of_sync(cost, [&](const std::string&, Kind, double value) { syncs_.at(of_sync++).add(value); });
     }
     /// A number of what a step moves of which four standard errors are more than one part in a hundred; empty: none.
     [[nodiscard]] std::string hardly_known() const {
-        for (const Sampled& of : numbers_)
-            if (of.kind == Kind::whole && 4 * of.standard_error() > 0.01 * of.expected) return text(of);
+        for (const auto* numbers : {&numbers_, &syncs_})
+            for (const Sampled& of : *numbers)
+                if (of.kind == Kind::whole && 4 * of.standard_error() > 0.01 * of.expected) return text(of);
         return "";
     }
     void check() const {
@@ -347,10 +387,39 @@ class Comparison {
                 of.kind == Kind::pair ? 6.0 * 4.0 * static_cast<double>(setting_.workload.samples) / of.count : 0.0;
             EXPECT_LE(off, 5 * of.standard_error() + 0.001 * of.expected + rare) << text(of);
         }
+        for (const Sampled& of : syncs_)
+            EXPECT_LE(std::abs(of.mean() - of.expected), (of.kind == Kind::whole ? 0.01 : 0.05) * of.expected)
+                << text(of);
         EXPECT_NEAR(memory_.mean(), memory_.expected, 0.05 * memory_.expected) << setting_.name() << ": memory";
+        if (setting_.groups.count != 1) {  // the most of many syncs, in eighths of powers of two
+            EXPECT_GE(static_cast<double>(syncing_.memory().bytes()), 0.9 * sync_memory_) << setting_.name();
+            EXPECT_LE(static_cast<double>(syncing_.memory().bytes()), 1.8 * sync_memory_ + 256) << setting_.name();
+        }
     }
 
   private:
+    /// Of a sync, by round, and by link: rows are dealt evenly among copies in the mean over many, not each.
+    template <class Cost, class Add>
+    static void each_of_sync(const Cost& cost, Add add) {
+        for (const auto& segment : cost.sync_segments) {
+            const std::string round = "sync, segment " + std::to_string(segment.segment);
+            const auto total = segment.traffic.total();
+            add(round + ", payload", Kind::whole, static_cast<double>(total.host.payload + total.cross_host.payload));
+            add(round + ", messages", Kind::whole,
+                static_cast<double>(total.host.messages + total.cross_host.messages));
+            add(round + ", host, payload", Kind::total, static_cast<double>(total.host.payload));
+            add(round + ", cross_host, payload", Kind::total, static_cast<double>(total.cross_host.payload));
+        }
+    }
+    /// Bytes that each rank's tables look up.
+    template <class Number>
+    static std::vector<std::pair<std::string, double>> looked_up_by(const std::vector<Number>& by_rank) {
+        std::vector<std::pair<std::string, double>> all;
+        for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+            all.emplace_back("bytes looked up by rank " + std::to_string(rank), static_cast<double>(by_rank[rank]));
+        return all;
+    }
+
     [[nodiscard]] std::string text(const Sampled& of) const {
         return setting_.name() + ": " + of.name + " " + std::to_string(of.mean()) + " +- " +
                std::to_string(of.standard_error()) + ", expected " + std::to_string(of.expected);
@@ -358,8 +427,12 @@ class Comparison {
 
     const Setting& setting_;
     sw::LayerBlueprint layer_;
+    std::vector<int> neighbours_;
     std::vector<Sampled> numbers_;
+    std::vector<Sampled> syncs_;
     Sampled memory_;
+    sw::SyncTally syncing_;
+    double sync_memory_ = 0;
 };
 
 TEST(Expectation, IsTheMeanOverBatches) {
@@ -384,6 +457,7 @@ RC_GTEST_PROP(Expectation, IsExactWhereNothingDiffers, ()) {
     Setting setting = any_setting(dice);
     const bool alone = dice.one_in(2);  // on one rank nothing moves
     if (alone) setting.topology = {};
+    if (alone) setting.groups = {};
     setting.names.tiered = false;
     setting.names.requests = "raw";  // distinct ids differ
     setting.names.shardings = {dice.pick<std::string>(alone ? std::vector<std::string>{"row", "col", "table", "dp"}

@@ -14,9 +14,9 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// One line a step, segment by segment, the derived backward plan after the plan; with `costs` (from predict, over the
-/// whole program) the bytes of each exchange, payload + control, summed over all ranks. `branches` names the plans
-/// inside.
+/// One line a step, segment by segment, the derived backward plan after the plan, where it has one; with `costs` (from
+/// predict, over the whole program) the bytes of each exchange, payload + control, summed over all ranks. `branches`
+/// names the plans inside.
 [[nodiscard]] std::string describe(const Program& program, const std::vector<std::string>& branches = {},
                                    const std::vector<SegmentCost>& costs = {});
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "shardwise/core/text.hpp"
@@ -26,11 +27,17 @@ SHARDWISE_INLINE std::string branch_prefix(const Instruction& step, const std::v
     return text;
 }
 
+/// Whether the plan has an adjoint.
+SHARDWISE_INLINE bool goes_back(const Program& program) {
+    return std::any_of(program.segments.begin() + static_cast<std::ptrdiff_t>(program.forward), program.segments.end(),
+                       [](const Segment& segment) { return !segment.local.empty() || !segment.posts.empty(); });
+}
+
 }  // namespace detail
 
 SHARDWISE_INLINE std::string describe(const Program& program, const std::vector<std::string>& branches,
                                       const std::vector<SegmentCost>& costs) {
-    const bool both = program.forward != program.segments.size();
+    const bool both = detail::goes_back(program);
     std::string text = both ? "forward\n" : "";
     std::size_t next_cost = 0;
     for (std::size_t s = 0; s < program.segments.size(); ++s) {
@@ -78,13 +85,19 @@ SHARDWISE_INLINE std::string escape_label(const std::string& text) {
 SHARDWISE_INLINE std::string describe_mermaid(const Program& program, const std::vector<std::string>& branches) {
     std::string text = "flowchart TD\n";
     const auto node = [](std::size_t s) { return "s" + std::to_string(s); };
-    for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    const bool both = detail::goes_back(program);
+    const std::size_t end = both ? program.segments.size() : program.forward;
+    for (std::size_t s = 0; s < end; ++s) {
         const Segment& segment = program.segments[s];
-        text += concat({"    ", node(s), "[\"", (s < program.forward ? "forward " : "backward "), s});
+        text += concat({"    ", node(s), "[\"",
+                        (!both                 ? "segment "
+                         : s < program.forward ? "forward "
+                                               : "backward "),
+                        s});
         for (const Instruction& step : segment.local)
             text += "<br/>" + detail::escape_label(detail::branch_prefix(step, branches) + step.name);
         text += "\"]\n";
-        if (s + 1 == program.segments.size()) break;
+        if (s + 1 == end) break;
         std::string posts;
         for (const Instruction& step : segment.posts) {
             if (!posts.empty()) posts += ", ";

@@ -2,17 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
 #include <vector>
 
+#include "shardwise/core/at.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/copies/averager.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 #include "shardwise/embedding/tables/touched_marks.hpp"
+#include "shardwise/plan/expected_count.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/sharding/policy.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -94,44 +97,120 @@ struct Lanes {
     std::vector<RowsToMean> rows;  ///< (shard)
 };
 
+/// What the cost reader and the expectation reader have in common.
+struct ShardToSync {
+    std::int64_t rows = 0;
+    int dim = 0;
+    std::int64_t floats = 0;  ///< of a row and its state
+};
+/// How many of `rows` numbers, from 0 on, each of the copies has when they are dealt in turn.
+[[nodiscard]] constexpr std::int64_t dealt(std::int64_t rows, int copies, int copy) noexcept {
+    return rows / copies + (copy < rows % copies ? 1 : 0);
+}
+
 /// The cost reader's: all copies at once.
 struct Cost {
     using Number = std::int64_t;
-    struct Shard {
-        std::int64_t rows = 0;
-        int dim = 0;
-        std::int64_t floats = 0;                         ///< of a row and its state
-        std::vector<std::vector<std::int64_t>> touched;  ///< (copy): rows, ascending; of no use where all rows move
+    struct Shard : ShardToSync {
+        std::vector<std::vector<std::int64_t>> touched =
+            {};  ///< (copy): rows, ascending; of no use where all rows move
+
+        [[nodiscard]] std::int64_t touched_by(int copy) const { return std::ssize(at(touched, copy)); }
     };
     std::vector<Shard> shards;
     int element_slots = 0;
     int row_slots = 0;
     // what follows
-    std::vector<std::int64_t> met;                    ///< (shard): rows that some copy touched
     std::vector<std::vector<std::int64_t>> gathered;  ///< (copy, averager): floats
     std::vector<std::int64_t> spread;                 ///< (averager): floats of means
 
-    /// Counts a row that these copies touched.
-    template <class Touched>
-    void meet(std::size_t shard, std::int64_t row, int copies, Touched touched) {
-        const auto averager = static_cast<std::size_t>(averager_of(row, copies, touched));
-        ++met[shard];
-        for (std::size_t copy = 0; copy < gathered.size(); ++copy)
-            if (touched(static_cast<int>(copy))) gathered[copy][averager] += shards[shard].floats;
-        spread[averager] += shards[shard].floats;
+    /// Counts what travels of the rows that some copy touched.
+    void meet_touched(int copies) {
+        begin(copies);
+        for (const Shard& shard : shards) {
+            std::vector<std::int64_t> rows;
+            for (const auto& of_copy : shard.touched)
+                rows.insert(rows.end(), of_copy.begin(), of_copy.end());
+            std::sort(rows.begin(), rows.end());
+            rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+            for (const std::int64_t row : rows) {
+                const auto touched = [&](int copy) {
+                    return std::binary_search(at(shard.touched, copy).begin(), at(shard.touched, copy).end(), row);
+                };
+                const int averager = averager_of(row, copies, touched);
+                for (int copy = 0; copy < copies; ++copy)
+                    if (touched(copy)) at(at(gathered, copy), averager) += shard.floats;
+                at(spread, averager) += shard.floats;
+            }
+        }
     }
+    /// The same of all rows.
+    void meet_all(int copies) {
+        begin(copies);
+        for (const Shard& shard : shards)
+            for (int averager = 0; averager < copies; ++averager) {
+                const std::int64_t floats = dealt(shard.rows, copies, averager) * shard.floats;
+                for (int copy = 0; copy < copies; ++copy)
+                    at(at(gathered, copy), averager) += floats;
+                at(spread, averager) += floats;
+            }
+    }
+    [[nodiscard]] std::int64_t gathered_floats(int from, int to) const { return at(at(gathered, from), to); }
+    [[nodiscard]] std::int64_t spread_floats(int from) const { return at(spread, from); }
+
+  private:
     void begin(int copies) {
-        met.assign(shards.size(), 0);
         gathered.assign(static_cast<std::size_t>(copies),
                         std::vector<std::int64_t>(static_cast<std::size_t>(copies), 0));
         spread.assign(static_cast<std::size_t>(copies), 0);
     }
 };
 
+/// The expectation reader's: copies are alike, and rows that were touched are taken to be dealt among them evenly.
+struct Expectation {
+    using Number = ExpectedCount;
+    struct Shard : ShardToSync {
+        ExpectedCount touched = {};  ///< rows that a copy touched, any of them
+        double by_some = 0.0;        ///< that at least one copy touched
+        double by_all = 0.0;         ///< that all did
+
+        [[nodiscard]] const ExpectedCount& touched_by(int) const { return touched; }
+    };
+    std::vector<Shard> shards;
+    int element_slots = 0;
+    int row_slots = 0;
+    // what follows
+    std::vector<ExpectedCount> gathered;  ///< (averager): floats from any other copy
+    std::vector<ExpectedCount> spread;    ///< (averager): floats of means
+
+    void meet_touched(int copies) {
+        double of_pair = 0.0;
+        double of_averager = 0.0;
+        for (const Shard& shard : shards) {
+            // an averager has touched the row only where all have: all others send then
+            const double sent = copies * shard.touched.mean - shard.by_all;
+            of_pair += sent / copies / (copies - 1) * static_cast<double>(shard.floats);
+            of_averager += shard.by_some / copies * static_cast<double>(shard.floats);
+        }
+        gathered.assign(static_cast<std::size_t>(copies), {of_pair, Remainders::even()});
+        spread.assign(static_cast<std::size_t>(copies), {of_averager, Remainders::even()});
+    }
+    void meet_all(int copies) {
+        gathered.assign(static_cast<std::size_t>(copies), 0);
+        for (const Shard& shard : shards)
+            for (int averager = 0; averager < copies; ++averager)
+                at(gathered, averager) += dealt(shard.rows, copies, averager) * shard.floats;
+        spread = gathered;
+    }
+    [[nodiscard]] const ExpectedCount& gathered_floats(int, int to) const { return at(gathered, to); }
+    [[nodiscard]] const ExpectedCount& spread_floats(int from) const { return at(spread, from); }
+};
+
 /// The types that the steps of a sync work on.
 struct Domain {
     using Lanes = copies::Lanes;
     using Cost = copies::Cost;
+    using Expectation = copies::Expectation;
 };
 
 // The forms between its steps.

@@ -192,6 +192,14 @@ struct MeansOfRows final : Exchange {
 
 namespace detail {
 
+/// Calls use(from, to) for all pairs of two copies.
+template <class Use>
+void each_pair(const CostEnv& env, Use use) {
+    for (int from = 0; from < env.topology.ranks(); ++from)
+        for (int to = 0; to < env.topology.ranks(); ++to)
+            if (to != from) use(from, to);
+}
+
 struct TellBody {
     using Tape = ToldRows;
     using View = shardwise::View<Lanes, TellFamily::Tapes, TellFamily::Sees>;
@@ -201,36 +209,25 @@ struct TellBody {
         tape.bind(env, view.state<CopiedShards>(), view.lanes(), *view.state<steps::WorkMemory>().resource);
         return tape;
     }
+    template <class Cost>
     static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
-        for (const Cost::Shard& shard : cost.shards)
-            tally.need(4 * std::ssize(at(shard.touched, rank)));
-        for (const Cost::Shard& shard : cost.shards) {
-            std::int64_t rows = 0;
-            for (const auto& of_copy : shard.touched)
-                rows += std::ssize(of_copy);
-            RowsToMean::tally(rows, env.topology.ranks(), tally);
+        const int copies = env.topology.ranks();
+        for (const auto& shard : cost.shards)
+            tally.need(rounded_up(4 * shard.touched_by(rank)));
+        for (const auto& shard : cost.shards) {
+            typename Cost::Number rows = 0;
+            for (int copy = 0; copy < copies; ++copy)
+                rows += shard.touched_by(copy);
+            RowsToMean::tally(rounded_up(rows), copies, tally);
         }
     }
-    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<std::int64_t>& round) {
-        const int copies = env.topology.ranks();
-        cost.begin(copies);
-        for (std::size_t k = 0; k < cost.shards.size(); ++k) {
-            const Cost::Shard& shard = cost.shards[k];
-            std::vector<std::int64_t> rows;
-            for (int from = 0; from < copies; ++from) {
-                const auto& of_copy = at(shard.touched, from);
-                rows.insert(rows.end(), of_copy.begin(), of_copy.end());
-                for (int to = 0; to < copies; ++to)
-                    if (to != from)
-                        round.at(from, to) += {.payload = 4 * std::ssize(of_copy), .control = 4, .messages = 0};
-            }
-            std::sort(rows.begin(), rows.end());
-            rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-            for (const std::int64_t row : rows)
-                cost.meet(k, row, copies, [&](int copy) {
-                    return std::binary_search(at(shard.touched, copy).begin(), at(shard.touched, copy).end(), row);
-                });
-        }
+    template <class Cost>
+    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
+        for (const auto& shard : cost.shards)
+            each_pair(env, [&](int from, int to) {
+                round.at(from, to) += {.payload = 4 * shard.touched_by(from), .control = 4, .messages = 0};
+            });
+        cost.meet_touched(env.topology.ranks());
     }
 };
 
@@ -244,11 +241,9 @@ struct TakeBody {
         for (std::size_t k = 0; k < rows.size(); ++k)
             rows[k].take_all(all.shards[k].store->rows, env.topology.ranks());
     }
+    template <class Cost>
     static void shape(const CostEnv& env, Cost& cost) {
-        cost.begin(env.topology.ranks());
-        for (std::size_t k = 0; k < cost.shards.size(); ++k)
-            for (std::int64_t row = 0; row < cost.shards[k].rows; ++row)
-                cost.meet(k, row, env.topology.ranks(), [](int) { return true; });
+        cost.meet_all(env.topology.ranks());
     }
 };
 
@@ -261,16 +256,16 @@ struct GatherBody {
         tape.bind(env, view.state<CopiedShards>(), view.lanes(), *view.state<steps::WorkMemory>().resource);
         return tape;
     }
+    template <class Cost>
     static void memory(const CostEnv&, const Cost& cost, int, MemoryTally& tally) {
         std::int64_t widest = 0;
-        for (const Cost::Shard& shard : cost.shards)
+        for (const auto& shard : cost.shards)
             widest = std::max(widest, widest_part(shard.dim, cost.element_slots, cost.row_slots));
         tally.need(16 * widest);
     }
-    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<std::int64_t>& round) {
-        for (int from = 0; from < env.topology.ranks(); ++from)
-            for (int to = 0; to < env.topology.ranks(); ++to)
-                if (to != from) round.at(from, to).payload += 4 * at(at(cost.gathered, from), to);
+    template <class Cost>
+    static void shape(const CostEnv& env, const Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
+        each_pair(env, [&](int from, int to) { round.at(from, to).payload += 4 * cost.gathered_floats(from, to); });
     }
 };
 
@@ -283,10 +278,9 @@ struct SpreadBody {
         tape.bind(env, view.state<CopiedShards>(), view.lanes());
         return tape;
     }
-    static void shape(const CostEnv& env, Cost& cost, TrafficMatrixOf<std::int64_t>& round) {
-        for (int from = 0; from < env.topology.ranks(); ++from)
-            for (int to = 0; to < env.topology.ranks(); ++to)
-                if (to != from) round.at(from, to).payload += 4 * at(cost.spread, from);
+    template <class Cost>
+    static void shape(const CostEnv& env, const Cost& cost, TrafficMatrixOf<typename Cost::Number>& round) {
+        each_pair(env, [&](int from, int to) { round.at(from, to).payload += 4 * cost.spread_floats(from); });
     }
 };
 

@@ -65,6 +65,7 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     };
 
     const Workload* workload = nullptr;         ///< what goes in
+    std::vector<Touches> asked;                 ///< of `rows`, beside what the plan's steps ask
     ExpectedBatch expected_batch;               ///< of every rank
     std::vector<ExpectedRows> rows;             ///< (table of the placement)
     std::vector<Count> counts;                  ///< (block), of every source

@@ -124,7 +124,10 @@ SHARDWISE_INLINE ExpectedBatch ExpectedBatch::of_distinct(std::vector<ExpectedCo
 SHARDWISE_INLINE void EmbeddingExpectation::begin(const Workload& of, int tier) {
     workload = &of;
     const Topology& topology = placement->topology;
-    const std::int64_t home = of.samples * placement->home.size;
+    const auto ranks = [&](int count) { return Touches{.samples = of.samples * count}; };
+    std::vector<Touches> all = {ranks(1), ranks(topology.ranks_per_host), ranks(topology.ranks()),
+                                ranks(placement->home.size)};
+    all.insert(all.end(), asked.begin(), asked.end());
     rows.clear();
     for (const TablePlacement& table : placement->tables) {
         const RowMap* map = nullptr;
@@ -137,8 +140,7 @@ SHARDWISE_INLINE void EmbeddingExpectation::begin(const Workload& of, int tier) 
                                               .copies = placement->copies(),
                                               .tiers = map,
                                               .tier = tier},
-                          std::vector<std::int64_t>{of.samples, of.samples * topology.ranks_per_host,
-                                                    of.samples * topology.ranks(), home});
+                          all);
     }
     std::vector<int> numbers;
     std::vector<double> shares;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -38,6 +39,13 @@ struct TouchedBy {
     void settle() {}
 };
 
+/// What may touch a row: at least one of `samples`, in each of so many sets of them.
+struct Touches {
+    std::int64_t samples = 0;
+    int sets = 1;
+    friend auto operator<=>(const Touches&, const Touches&) = default;
+};
+
 /// The rows of one table, or of one tier of it, by shard, and inside a shard by their local number modulo the copies of
 /// the table: as ranks that hold copies deal rows among them.
 class ExpectedRows {
@@ -51,15 +59,17 @@ class ExpectedRows {
     };
 
     ExpectedRows() = default;
-    /// \param samples  all numbers of samples that touched() will be asked for
+    /// \param asked  all that touched() will be asked for
     /// Cost: one pass over the rows of the workload, and an exponential a run and number of samples.
-    ExpectedRows(const TableUse& use, const Where& where, std::vector<std::int64_t> samples);
+    ExpectedRows(const TableUse& use, const Where& where, std::vector<Touches> asked);
 
     /// The probability that a look-up in the table is one of a shard, or of any of them.
     [[nodiscard]] double share(int shard) const;
     [[nodiscard]] double share() const;
     /// The rows of a shard that `by` have touched: the sum of 1 - (1 - q)^samples.
     [[nodiscard]] ExpectedCount touched(int shard, const TouchedBy& by) const;
+    /// All of a shard: the sum of (1 - (1 - q)^samples)^sets.
+    [[nodiscard]] ExpectedCount touched(int shard, const Touches& by) const;
     /// Of all shards.
     [[nodiscard]] double touched(std::int64_t samples) const;
 
@@ -74,14 +84,14 @@ class ExpectedRows {
     };
     void read(const TableUse& use, const Where& where);
     [[nodiscard]] double share(std::size_t first_cell, std::size_t count) const;
-    [[nodiscard]] std::size_t number_of(std::int64_t samples) const;
+    [[nodiscard]] std::size_t number_of(const Touches& by) const;
 
     std::size_t copies_ = 1;
-    std::vector<std::int64_t> samples_;
+    std::vector<Touches> asked_;
     double lookups_ = 0.0;  // in the table
     std::int64_t used_ = 0;
     std::vector<Cell> cells_;       // (shard, residue)
-    std::vector<Touched> touched_;  // (cell, number of samples)
+    std::vector<Touched> touched_;  // (cell, number of what is asked)
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

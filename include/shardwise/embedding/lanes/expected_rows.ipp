@@ -12,23 +12,23 @@
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
 
-SHARDWISE_INLINE ExpectedRows::ExpectedRows(const TableUse& use, const Where& where, std::vector<std::int64_t> samples)
-    : copies_{static_cast<std::size_t>(where.copies)}, samples_{std::move(samples)} {
-    std::sort(samples_.begin(), samples_.end());
-    samples_.erase(std::unique(samples_.begin(), samples_.end()), samples_.end());
+SHARDWISE_INLINE ExpectedRows::ExpectedRows(const TableUse& use, const Where& where, std::vector<Touches> asked)
+    : copies_{static_cast<std::size_t>(where.copies)}, asked_{std::move(asked)} {
+    std::sort(asked_.begin(), asked_.end());
+    asked_.erase(std::unique(asked_.begin(), asked_.end()), asked_.end());
     cells_.resize(static_cast<std::size_t>(where.shards) * copies_);
-    touched_.resize(cells_.size() * samples_.size());
+    touched_.resize(cells_.size() * asked_.size());
     read(use, where);
 }
 
 SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where) {
     constexpr std::size_t many = 256;  // rows that are placed together
-    const std::size_t numbers = samples_.size();
+    const std::size_t numbers = asked_.size();
     std::vector<std::int64_t> rows(many);
     std::vector<std::int32_t> shards(many, 0);
     std::vector<LocalRow> locals(many);
     std::vector<double> p(many);
-    std::vector<double> touched(many * numbers);  // (row, number of samples)
+    std::vector<double> touched(many * numbers);  // (row, number of what is asked)
     std::size_t waiting = 0;
     const auto place = [&] {
         where.map->locate(std::span<const std::int64_t>{rows.data(), waiting},
@@ -58,8 +58,11 @@ SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where
         lookups_ += run.p * static_cast<double>(run.rows);
         used_ += run.rows;
         const double log_of_missing = std::log1p(-run.q);
-        for (std::size_t n = 0; n < numbers; ++n)
-            chances[n] = samples_[n] == 0 ? 0.0 : -std::expm1(static_cast<double>(samples_[n]) * log_of_missing);
+        for (std::size_t n = 0; n < numbers; ++n) {
+            const auto samples = static_cast<double>(asked_[n].samples);
+            const double once = samples == 0 ? 0.0 : -std::expm1(samples * log_of_missing);
+            chances[n] = asked_[n].sets == 1 ? once : std::pow(once, asked_[n].sets);
+        }
         for (std::int64_t i = 0; i < run.rows; ++i) {
             const std::int64_t row = used.next();
             if (where.tiers != nullptr && where.tiers->tier(row) != where.tier) continue;
@@ -90,27 +93,35 @@ SHARDWISE_INLINE double ExpectedRows::share() const {
     return share(std::size_t{0}, cells_.size());
 }
 
-SHARDWISE_INLINE std::size_t ExpectedRows::number_of(std::int64_t samples) const {
-    const auto found = std::lower_bound(samples_.begin(), samples_.end(), samples);
-    SHARDWISE_ASSERT(found != samples_.end() && *found == samples);
-    return static_cast<std::size_t>(found - samples_.begin());
+SHARDWISE_INLINE std::size_t ExpectedRows::number_of(const Touches& by) const {
+    const auto found = std::lower_bound(asked_.begin(), asked_.end(), by);
+    SHARDWISE_ASSERT(found != asked_.end() && *found == by);
+    return static_cast<std::size_t>(found - asked_.begin());
 }
 
 SHARDWISE_INLINE ExpectedCount ExpectedRows::touched(int shard, const TouchedBy& by) const {
-    const std::size_t number = number_of(by.samples);
+    const std::size_t number = number_of({.samples = by.samples});
     ExpectedCount rows;
     for (std::size_t residue = 0; residue < copies_; ++residue) {
         if (by.residues[residue] == 0) continue;
-        rows += touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * samples_.size() + number].rows;
+        rows += touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * asked_.size() + number].rows;
     }
     return rows;
 }
 
+SHARDWISE_INLINE ExpectedCount ExpectedRows::touched(int shard, const Touches& by) const {
+    const std::size_t number = number_of(by);
+    ExpectedCount rows;
+    for (std::size_t residue = 0; residue < copies_; ++residue)
+        rows += touched_[(static_cast<std::size_t>(shard) * copies_ + residue) * asked_.size() + number].rows;
+    return rows;
+}
+
 SHARDWISE_INLINE double ExpectedRows::touched(std::int64_t samples) const {
-    const std::size_t number = number_of(samples);
+    const std::size_t number = number_of({.samples = samples});
     double rows = 0.0;
     for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-        rows += touched_[cell * samples_.size() + number].rows.mean;
+        rows += touched_[cell * asked_.size() + number].rows.mean;
     return rows;
 }
 

@@ -48,6 +48,8 @@ struct LayerCost {
     /// Of the sync behind the step; nothing where none follows.
     std::vector<SegmentCost> sync_segments = {};
     TrafficMatrix sync = {};
+    /// (rank): bytes of rows, or of parts of rows, that its tables look up.
+    std::vector<std::int64_t> looked_up = {};
 };
 
 /// What one training step moves and touches, in expectation. expect() of `plan/expect.hpp` says what a segment is;
@@ -63,6 +65,10 @@ struct ExpectedLayerCost {
     std::vector<ExpectedSegment> segments;
     ExpectedTraffic forward;
     ExpectedTraffic backward;
+    /// Of a sync of copies, behind as many steps as lie between two; nothing where there are no groups.
+    std::vector<ExpectedSegment> sync_segments;
+    ExpectedTraffic sync;
+    std::vector<double> looked_up;              ///< (rank): bytes of rows that its tables look up
     std::vector<std::vector<Touched>> touched;  ///< (part, table of its placement): of a tier, its rows alone
 
     /// Of all tables together.
@@ -166,11 +172,12 @@ class LayerBlueprint {
     /// What a training step of this workload moves, in expectation; without ids. Expected are bytes, messages and
     /// touched rows; buffers are those of expected sizes, rounded up. With a tally as predict_cost. Exact where no
     /// batch differs, as for single ids with tables as a whole; otherwise ids of bags are taken to be drawn
-    /// independently, and of bytes that fill up a part all remainders to be equally likely. Not collective.
+    /// independently, and of bytes that fill up a part all remainders to be equally likely. Touched rows that copies
+    /// sync are taken to be dealt among them evenly. Not collective. \param sync_tally  what the buffers of syncs need
     /// Cost: a few passes over the rows that the workload has, no pass over samples or look-ups.
     /// \throws BadInput when the workload does not fit the layer, or there is no such rank
-    [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, MemoryTally* tally = nullptr,
-                                                int rank = 0) const;
+    [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, MemoryTally* tally = nullptr, int rank = 0,
+                                                MemoryTally* sync_tally = nullptr) const;
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
     void check(const steps::BatchView& batch) const;
 
@@ -181,6 +188,8 @@ class LayerBlueprint {
     [[nodiscard]] std::int64_t static_bytes(int rank, MemoryPart part) const;
 
   private:
+    using Touches = steps::Touches;
+
     void check_sizes() const;
     void coalesce();
     void map_rows(const RowPlan* rows, std::pmr::memory_resource& memory);
@@ -196,6 +205,16 @@ class LayerBlueprint {
     [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank,
                                           BatchKind kind, SyncTally* sync) const;
     void touch(int group, CostTree<steps::EmbeddingCost>& tree, SyncTally& sync) const;
+    template <class Lanes, class Mean>
+    void look_up(int group, CostTree<Lanes>& tree, std::vector<Mean>& bytes) const;
+    template <class Lanes, class Fill>
+    [[nodiscard]] CostTree<Lanes> copies_of(int index, Fill fill) const;
+    [[nodiscard]] std::vector<ExpectedSegment> expect_sync(const Touches& by_group,
+                                                           CostTree<steps::EmbeddingExpectation>& tree,
+                                                           MemoryTally* tally, int rank) const;
+    /// Each of the groups, and at least one.
+    [[nodiscard]] Touches all_groups(const Touches& by) const { return {by.samples, groups_.count()}; }
+    [[nodiscard]] Touches any_group(const Touches& by) const { return {by.samples * groups_.count(), 1}; }
 
     LayerTraits traits_;
     LayerGroups groups_;

@@ -64,38 +64,92 @@ SHARDWISE_INLINE void LayerBlueprint::touch(int group, CostTree<steps::Embedding
     }
 }
 
+/// Adds the bytes of rows that the tables of a group's ranks look up, as a reader left it.
+template <class Lanes, class Mean>
+void LayerBlueprint::look_up(int group, CostTree<Lanes>& tree, std::vector<Mean>& bytes) const {
+    bytes.resize(static_cast<std::size_t>(world().ranks()), Mean{0});
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+        const Lanes& lanes = tree.at(path_of(part));
+        if (lanes.counts.empty()) continue;  // a hot batch runs some of the plans
+        for (int index = 0; index < topology_.ranks(); ++index)
+            lanes.for_sources(index, [&](int source) {
+                for (const BlockPlace& place : lanes.placement->owned_by(index)) {
+                    const auto block = static_cast<std::size_t>(lanes.placement->block_index(place));
+                    at(bytes, groups_.ranks.rank_of(group, index)) +=
+                        4 * mean_of(lanes.count(source, block).ids) * lanes.placement->shard(place).columns.count;
+                }
+            });
+    }
+}
+
+/// What a sync's plan is about on the ranks of one index, for a reader of it.
+/// \param fill  fill(shard, part, HeldShards::Shard): says of each shard what its copies touched
+template <class Lanes, class Fill>
+CostTree<Lanes> LayerBlueprint::copies_of(int index, Fill fill) const {
+    CostTree<Lanes> tree;
+    tree.own.element_slots = traits_.rule->element_slots();
+    tree.own.row_slots = traits_.rule->row_slots();
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+        for (const HeldShards::Shard& held : HeldShards{parts_[part].placement, index}.shards) {
+            auto& shard = tree.own.shards.emplace_back();
+            shard.rows = held.rows;
+            shard.dim = held.dim;
+            shard.floats = std::int64_t{held.dim} * (1 + tree.own.element_slots) + tree.own.row_slots;
+            fill(shard, part, held);
+        }
+    return tree;
+}
+
 SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::predict_sync(SyncTally& tally, int rank) const {
     std::vector<SegmentCost> costs;
     const ReplicaGroups& groups = groups_.ranks;
     if (groups.count() == 1) return costs;
     tally.groups_.resize(static_cast<std::size_t>(groups.count()));
-    const ReplicaGroups among = groups.of_copies();
+    for (SyncTally::Group& group : tally.groups_)
+        group.touched.resize(static_cast<std::size_t>(topology_.ranks()));
     for (int index = 0; index < topology_.ranks(); ++index) {
-        CostTree<copies::Cost> tree;
-        tree.own.element_slots = traits_.rule->element_slots();
-        tree.own.row_slots = traits_.rule->row_slots();
-        for (const Part& part : parts_)
-            for (const HeldShards::Shard& shard : HeldShards{part.placement, index}.shards) {
-                const std::size_t number = tree.own.shards.size();
-                copies::Cost::Shard& one = tree.own.shards.emplace_back();
-                one.rows = shard.rows;
-                one.dim = shard.dim;
-                one.floats = std::int64_t{shard.dim} * (1 + tree.own.element_slots) + tree.own.row_slots;
+        std::size_t number = 0;
+        auto tree =
+            copies_of<copies::Cost>(index, [&](copies::Cost::Shard& shard, std::size_t, const HeldShards::Shard&) {
                 for (SyncTally::Group& group : tally.groups_) {
-                    group.touched.resize(static_cast<std::size_t>(topology_.ranks()));
                     auto& shards = at(group.touched, index);
-                    one.touched.push_back(number < shards.size() ? std::move(shards[number].rows)
-                                                                 : std::vector<std::int64_t>{});
-                    if (number < shards.size()) shards[number].rows.clear();
+                    auto& touched = shard.touched.emplace_back();
+                    if (number < shards.size()) touched.swap(shards[number].rows);
                 }
-            }
+                ++number;
+            });
         const bool mine = index == groups.index_of(rank);
         if (mine) tally.memory_.begin_batch();
         const std::vector<SegmentCost> moved = predict(groups_.sync, groups.between_copies(), tree,
                                                        mine ? &tally.memory_ : nullptr, groups.group_of(rank));
-        shardwise::detail::add_in_world(moved, world(), among.group, groups.rank_of(0, index), costs);
+        shardwise::detail::add_in_world(moved, world(), groups.copies, groups.rank_of(0, index), costs);
     }
     tally_messages(costs, world(), rank, tally.memory_);
+    return costs;
+}
+
+/// \param tree  of the group's plan, which has been read
+SHARDWISE_INLINE std::vector<ExpectedSegment> LayerBlueprint::expect_sync(const Touches& by_group,
+                                                                          CostTree<steps::EmbeddingExpectation>& tree,
+                                                                          MemoryTally* tally, int rank) const {
+    std::vector<ExpectedSegment> costs;
+    const ReplicaGroups& groups = groups_.ranks;
+    if (tally != nullptr) tally->begin_batch();
+    for (int index = 0; index < topology_.ranks(); ++index) {
+        auto among = copies_of<copies::Expectation>(
+            index, [&](copies::Expectation::Shard& shard, std::size_t part, const HeldShards::Shard& held) {
+                const steps::ExpectedRows& rows = at(tree.at(path_of(part)).rows, held.table);
+                const int rows_of = parts_[part].placement.splits == Splits::rows ? held.shard : 0;
+                shard.touched = rows.touched(rows_of, by_group);
+                shard.by_all = rows.touched(rows_of, all_groups(by_group)).mean;
+                shard.by_some = rows.touched(rows_of, any_group(by_group)).mean;
+            });
+        const bool mine = tally != nullptr && index == groups.index_of(rank);
+        const std::vector<ExpectedSegment> moved =
+            expect(groups_.sync, groups.between_copies(), among, mine ? tally : nullptr, groups.group_of(rank));
+        shardwise::detail::add_in_world(moved, world(), groups.copies, groups.rank_of(0, index), costs);
+    }
+    if (tally != nullptr) tally_messages(costs, world(), rank, *tally);
     return costs;
 }
 
@@ -115,7 +169,8 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
                    .forward = TrafficMatrix{world()},
                    .backward = TrafficMatrix{world()},
                    .sync_segments = {},
-                   .sync = TrafficMatrix{world()}};
+                   .sync = TrafficMatrix{world()},
+                   .looked_up = {}};
     const ReplicaGroups& groups = groups_.ranks;
     for (int group = 0; group < groups.count(); ++group) {
         CostTree<steps::EmbeddingCost> tree;
@@ -126,6 +181,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         const std::vector<SegmentCost> costs =
             predict(program, topology_, tree, mine ? tally : nullptr, groups.index_of(rank));
         shardwise::detail::add_in_world(costs, world(), groups.group, groups.rank_of(group, 0), cost.segments);
+        look_up(group, tree, cost.looked_up);
         touch(group, tree, *sync);
     }
     shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
@@ -138,13 +194,17 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
     return cost;
 }
 
-SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload, MemoryTally* tally,
-                                                               int rank) const {
+SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload, MemoryTally* tally, int rank,
+                                                               MemoryTally* sync_tally) const {
     shardwise::check(workload, tables_);
     check_rank(rank);
     if (workload.weighted && traits_.pools == Pools::none) throw BadInput{steps::weights_of_a_sequence};
+    const ReplicaGroups& groups = groups_.ranks;
     CostTree<steps::EmbeddingExpectation> tree;
     bind(tree, BatchKind::any);
+    const Touches by_group{.samples = workload.samples * topology_.ranks() * groups_.sync_every};
+    for (std::size_t i = 0; i < parts_.size() && groups.count() != 1; ++i)
+        tree.at(path_of(i)).asked = {by_group, all_groups(by_group), any_group(by_group)};
     std::vector<int> all(features_.names.size());
     std::iota(all.begin(), all.end(), 0);
     tree.own.workload = &workload;
@@ -156,17 +216,26 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
         tally->need(tree.own.expected_batch.bytes());
         tally->need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
     }
-    ExpectedLayerCost cost{
-        .segments = {}, .forward = ExpectedTraffic{world()}, .backward = ExpectedTraffic{world()}, .touched = {}};
-    const ReplicaGroups& groups = groups_.ranks;
+    ExpectedLayerCost cost{.segments = {},
+                           .forward = ExpectedTraffic{world()},
+                           .backward = ExpectedTraffic{world()},
+                           .sync_segments = {},
+                           .sync = ExpectedTraffic{world()},
+                           .looked_up = {},
+                           .touched = {}};
     const std::vector<ExpectedSegment> of_a_group =
         expect(traits_.program, topology_, tree, tally, groups.index_of(rank));
-    for (int group = 0; group < groups.count(); ++group)
+    for (int group = 0; group < groups.count(); ++group) {
+        look_up(group, tree, cost.looked_up);
         shardwise::detail::add_in_world(of_a_group, world(), groups.group, groups.rank_of(group, 0), cost.segments);
+    }
     shardwise::detail::add_witnesses(traits_.program, topology_, groups, cost.segments);
     for (const ExpectedSegment& segment : cost.segments)
         (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
     if (tally != nullptr) tally_messages(cost.segments, world(), rank, *tally);
+    if (groups.count() != 1) cost.sync_segments = expect_sync(by_group, tree, sync_tally, rank);
+    for (const ExpectedSegment& segment : cost.sync_segments)
+        cost.sync += segment.traffic;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         auto& part = cost.touched.emplace_back();
         for (const steps::ExpectedRows& rows : tree.at(path_of(i)).rows)
