@@ -106,7 +106,8 @@ class KnownPolicies {
 /// The same layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
 [[nodiscard]] LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
                                         const LayerNames& names, Towers towers = {}, const KnownPolicies& known = {},
-                                        const RowPlan* rows = nullptr, const GroupOptions& groups = {});
+                                        const RowPlan* rows = nullptr, const GroupOptions& groups = {},
+                                        std::int64_t room = 0);
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -307,8 +307,8 @@ SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std
 
 SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
                                            const LayerNames& names, Towers towers, const KnownPolicies& known,
-                                           const RowPlan* rows, const GroupOptions& groups) {
-    return {topology, std::move(tables), known.traits(names), std::move(towers), rows, groups};
+                                           const RowPlan* rows, const GroupOptions& groups, std::int64_t room) {
+    return {topology, std::move(tables), known.traits(names), std::move(towers), rows, groups, room};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -16,10 +16,12 @@ SHARDWISE_INLINE void tally_messages(const std::vector<SegmentCost>& costs, cons
 SHARDWISE_INLINE std::vector<SegmentCost> predict(const Program& program, const Topology& topology,
                                                   const std::function<void*(const BranchPath&)>& cost_at,
                                                   MemoryTally* tally, int rank) {
-    return detail::walk_costs(
-        program, topology,
-        detail::CostReading<std::int64_t>{
-            .shape = &StepCode::shape, .memory = &StepCode::memory, .lanes_at = cost_at, .tally = tally, .rank = rank});
+    return detail::walk_costs(program, topology,
+                              detail::CostReading<std::int64_t>{.shape = &StepCode::shape,
+                                                                .memory = &StepCode::memory,
+                                                                .lanes_at = cost_at,
+                                                                .tallies = one_or_none(tally),
+                                                                .rank = rank});
 }
 
 SHARDWISE_INLINE double seconds(const TrafficMatrix& round, const Cluster& cluster) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,8 @@ struct CostReading {
     ShapeOfStep<Count>* StepCode::*shape;
     MemoryOfStep* StepCode::*memory;
     const std::function<void*(const BranchPath&)>& lanes_at;
-    MemoryTally* tally;  ///< null: memory is not asked for
-    int rank;            ///< whose memory
+    std::span<MemoryTally> tallies;  ///< of ranks whose memory is asked for, one after the other
+    int rank;                        ///< the first of them
 
     void read(const Instruction& step, const Topology& topology, TrafficMatrixOf<Count>& round) const {
         void* const lanes = lanes_at(step.branch);
@@ -51,7 +52,8 @@ struct CostReading {
             branches.push_back(lanes_at(branch));
         const CostEnv env{.topology = topology, .group = step.group(topology), .under = step.under(topology)};
         MemoryOfStep* const needs = step.code->*memory;
-        if (tally != nullptr && needs != nullptr) needs(env, lanes, rank, *tally);
+        for (std::size_t i = 0; needs != nullptr && i < tallies.size(); ++i)
+            needs(env, lanes, rank + static_cast<int>(i), tallies[i]);
         (step.code->*shape)(env, lanes, branches.data(), branches.size(), round);
     }
 };

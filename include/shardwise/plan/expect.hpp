@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "shardwise/comm/traffic.hpp"
@@ -23,18 +24,18 @@ namespace shardwise::inline SHARDWISE_ABI {
 using ExpectedTraffic = TrafficMatrixOf<double>;
 using ExpectedSegment = SegmentCostOf<double>;
 
-/// Walks all segments of a program. With a tally, adds what the steps' buffers need on `rank` for the expected sizes.
-/// Not collective; the same on every rank. \param tree  the domain's CostTree of its Expectation
+/// Walks all segments of a program. Adds what the steps' buffers need for the expected sizes to tallies, one a rank
+/// from `first` on. Not collective; the same on every rank. \param tree  the domain's CostTree of its Expectation
 /// \param lanes_at  as `cost_at` of predict(), of the domain's Expectation
 [[nodiscard]] std::vector<ExpectedSegment> expect(const Program& program, const Topology& topology,
                                                   const std::function<void*(const BranchPath&)>& lanes_at,
-                                                  MemoryTally* tally = nullptr, int rank = 0);
+                                                  std::span<MemoryTally> tallies = {}, int first = 0);
 template <class Expectation>
 [[nodiscard]] std::vector<ExpectedSegment> expect(const Program& program, const Topology& topology,
-                                                  CostTree<Expectation>& tree, MemoryTally* tally = nullptr,
-                                                  int rank = 0) {
+                                                  CostTree<Expectation>& tree, std::span<MemoryTally> tallies = {},
+                                                  int first = 0) {
     return expect(
-        program, topology, [&](const BranchPath& branch) -> void* { return &tree.at(branch); }, tally, rank);
+        program, topology, [&](const BranchPath& branch) -> void* { return &tree.at(branch); }, tallies, first);
 }
 
 /// tally_messages() of an expected program: adds the needs of a flight's message buffers on `rank`.

@@ -12,13 +12,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE std::vector<ExpectedSegment> expect(const Program& program, const Topology& topology,
                                                      const std::function<void*(const BranchPath&)>& lanes_at,
-                                                     MemoryTally* tally, int rank) {
+                                                     std::span<MemoryTally> tallies, int first) {
     return detail::walk_costs(program, topology,
                               detail::CostReading<ExpectedCount>{.shape = &StepCode::expect,
                                                                  .memory = &StepCode::expect_memory,
                                                                  .lanes_at = lanes_at,
-                                                                 .tally = tally,
-                                                                 .rank = rank});
+                                                                 .tallies = tallies,
+                                                                 .rank = first});
 }
 
 SHARDWISE_INLINE void tally_messages(const std::vector<ExpectedSegment>& costs, const Topology& topology, int rank,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "shardwise/core/buffer.hpp"
@@ -42,5 +43,10 @@ class MemoryTally {
     std::vector<std::int64_t> most_;
     std::size_t next_ = 0;
 };
+
+/// What a reader takes that tallies for several ranks.
+[[nodiscard]] inline std::span<MemoryTally> one_or_none(MemoryTally* tally) noexcept {
+    return {tally, tally == nullptr ? std::size_t{0} : std::size_t{1}};
+}
 
 }  // namespace shardwise::inline SHARDWISE_ABI

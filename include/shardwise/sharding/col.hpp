@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/sharding/policy.hpp"
 
 /// \file
@@ -49,7 +51,7 @@ inline constexpr std::array<char, 16> col_name = [] {
 /// ranks), each placed where the least is looked up so far, the largest first. A rank gets the ids of its blocks alone,
 /// and sends their columns back: ids travel Factor times, instead of once a rank as under Col<>. What a block is looked
 /// up is its columns, times the table's features and load; of ranks with as little, one takes it that holds fewer
-/// elements.
+/// elements. Where ranks have a room (LayerOptions::room), only those that have room for the block are looked at.
 template <int Factor = 0>
 struct Col {
     static_assert(Factor > 0, "Col<Factor> cuts a table into Factor blocks of columns: give at least one, or Col<>");
@@ -69,10 +71,12 @@ struct Col {
         [[nodiscard]] Columns columns(int shard) const noexcept { return detail::EqualColumns::columns(shard, table); }
     };
 
+    /// \throws BadInput for a block that no rank has room for
     [[nodiscard]] static std::vector<mapping> map(const Topology& t, std::span<const TableLoad> tables) {
         struct Block {
             double load;
             double elements;
+            double bytes;
             std::size_t table;
             std::size_t shard;
         };
@@ -82,9 +86,10 @@ struct Col {
             TableShape shape = table.shape;
             shape.shards = std::min({Factor, shape.dim, t.ranks()});
             for (int s = 0; s < shape.shards; ++s) {
-                const double width = detail::EqualColumns::columns(s, shape).count;
-                blocks.push_back({.load = width * table.features * static_cast<double>(table.load),
-                                  .elements = width * static_cast<double>(table.shape.rows),
+                const int width = detail::EqualColumns::columns(s, shape).count;
+                blocks.push_back({.load = static_cast<double>(width) * table.features * static_cast<double>(table.load),
+                                  .elements = static_cast<double>(width) * static_cast<double>(table.shape.rows),
+                                  .bytes = table.bytes(width),
                                   .table = maps.size(),
                                   .shard = static_cast<std::size_t>(s)});
             }
@@ -96,6 +101,7 @@ struct Col {
         struct Rank {
             double load = 0;
             double elements = 0;
+            double bytes = 0;
         };
         std::vector<Rank> ranks(static_cast<std::size_t>(t.ranks()));
         for (const Block& block : blocks) {
@@ -104,14 +110,22 @@ struct Col {
             for (int r = 0; r < t.ranks(); ++r) {
                 if (std::find(of_table.begin(), of_table.end(), r) != of_table.end()) continue;
                 const Rank& rank = ranks[static_cast<std::size_t>(r)];
+                const double room = tables[block.table].room;
+                if (room > 0 && rank.bytes + block.bytes > room) continue;
                 if (best < 0 ||
                     std::tie(rank.load, rank.elements) < std::tie(ranks[static_cast<std::size_t>(best)].load,
                                                                   ranks[static_cast<std::size_t>(best)].elements))
                     best = r;
             }
+            if (best < 0)
+                throw BadInput{concat({"table '", tables[block.table].name, "': no rank has room for a block of ",
+                                       static_cast<std::int64_t>(block.bytes), " bytes beside what is there, of ",
+                                       static_cast<std::int64_t>(tables[block.table].room),
+                                       " a rank: give more room, more ranks, or more blocks a table"})};
             of_table[block.shard] = best;
             ranks[static_cast<std::size_t>(best)].load += block.load;
             ranks[static_cast<std::size_t>(best)].elements += block.elements;
+            ranks[static_cast<std::size_t>(best)].bytes += block.bytes;
         }
         return maps;
     }

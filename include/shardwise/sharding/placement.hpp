@@ -112,6 +112,13 @@ struct TierOfTables {
     int tier = 0;
 };
 
+/// What a rank has for tables that are placed by load, and what these take.
+struct PlacementRoom {
+    double bytes = 0.0;          ///< 0: enough
+    double element_bytes = 4.0;  ///< of a weight and its moments
+    double row_bytes = 0.0;      ///< of moments that a row has in each block
+};
+
 /// Places the tables numbered `chosen` by a policy. Pure; the same on all ranks.
 /// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology with
 /// the ranks of that tower alone; empty: all tables are placed on the whole home. Only for homes that are the world
@@ -120,7 +127,8 @@ struct TierOfTables {
 /// rank two shards of a table or numbers shards of rows in another order than their owners
 [[nodiscard]] Placement place_tables(const ShardingTraits& policy, const Topology& topology,
                                      const std::vector<TableConfig>& tables, const std::vector<int>& chosen,
-                                     const std::vector<int>& towers = {}, const TierOfTables& tier = {});
+                                     const std::vector<int>& towers = {}, const TierOfTables& tier = {},
+                                     const PlacementRoom& room = {});
 /// The same by policy S.
 template <ShardingPolicy S>
 [[nodiscard]] Placement place_tables(const Topology& topology, const std::vector<TableConfig>& tables,

@@ -146,7 +146,8 @@ SHARDWISE_INLINE std::vector<std::shared_ptr<const ShardMap>> map_tables(const S
 
 SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topology& topology,
                                         const std::vector<TableConfig>& tables, const std::vector<int>& chosen,
-                                        const std::vector<int>& towers, const TierOfTables& tier) {
+                                        const std::vector<int>& towers, const TierOfTables& tier,
+                                        const PlacementRoom& room) {
     Placement placement;
     placement.topology = topology;
     placement.home = policy.home(topology);
@@ -163,7 +164,11 @@ SHARDWISE_INLINE Placement place_tables(const ShardingTraits& policy, const Topo
         loads.push_back({.shape = {.rows = tier.rows == nullptr ? table.rows : at(*tier.rows, t)->rows(tier.tier),
                                    .dim = table.dim},
                          .features = static_cast<int>(features_of(table).size()),
-                         .load = table.load});
+                         .load = table.load,
+                         .name = table.name,
+                         .element_bytes = room.element_bytes,
+                         .row_bytes = room.row_bytes,
+                         .room = room.bytes});
     }
     auto maps = detail::map_tables(policy, where, loads, tower_of);
     for (std::size_t i = 0; tier.rows != nullptr && i < maps.size(); ++i)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shardwise/core/config.hpp"
@@ -50,6 +51,15 @@ struct TableLoad {
     TableShape shape;   ///< its `shards` are yet to be chosen
     int features = 1;   ///< that look up in it
     float load = 1.0F;  ///< TableConfig::load
+    std::string_view name = {};
+    double element_bytes = 4.0;  ///< of a weight and its moments
+    double row_bytes = 0.0;      ///< of moments that a row has in each of its blocks
+    double room = 0.0;           ///< bytes that a rank has for all tables that are placed together; 0: enough
+
+    /// Of a block of so many columns of all rows.
+    [[nodiscard]] double bytes(int columns) const noexcept {
+        return static_cast<double>(shape.rows) * (element_bytes * columns + row_bytes);
+    }
 };
 
 namespace detail {

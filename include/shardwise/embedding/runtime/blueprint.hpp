@@ -94,11 +94,11 @@ class LayerBlueprint {
     };
 
     /// \param towers  LayerOptions::towers \param rows  LayerOptions::rows, read here; null: all in the last tier
-    /// \param groups  LayerOptions::groups \param memory  for what finds the tiers of rows
-    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together, constants
-    /// of a module that do not fit, and groups that there are not
+    /// \param groups  LayerOptions::groups \param room  LayerOptions::room \param memory  for what finds the tiers of
+    /// rows \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together,
+    /// constants of a module that do not fit, and groups that there are not
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
-                   const RowPlan* rows = nullptr, const GroupOptions& groups = {},
+                   const RowPlan* rows = nullptr, const GroupOptions& groups = {}, std::int64_t room = 0,
                    std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
     /// That the tables are placed on, with the layer's towers: of a group, whose ranks are numbered by their index.
@@ -177,7 +177,13 @@ class LayerBlueprint {
     /// Cost: a few passes over the rows that the workload has, no pass over samples or look-ups.
     /// \throws BadInput when the workload does not fit the layer, or there is no such rank
     [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, MemoryTally* tally = nullptr, int rank = 0,
-                                                MemoryTally* sync_tally = nullptr) const;
+                                                MemoryTally* sync_tally = nullptr) const {
+        return expect_on(rank, workload, one_or_none(tally), one_or_none(sync_tally));
+    }
+    /// The same, with the buffers of all ranks of a group, one group being like another.
+    /// \param flights, syncs  (index in the group): what they need
+    [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, std::vector<MemoryTally>& flights,
+                                                std::vector<MemoryTally>& syncs) const;
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
     void check(const steps::BatchView& batch) const;
 
@@ -198,7 +204,7 @@ class LayerBlueprint {
     void check_rank(int rank) const;
     [[nodiscard]] bool spans_towers() const;
     [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
-    void place(const std::vector<int>& tower_of);
+    void place(const std::vector<int>& tower_of, std::int64_t room);
     void take_digest(const Towers& towers, const RowPlan* rows);
     template <class Lanes>
     void bind(CostTree<Lanes>& tree, BatchKind kind) const;
@@ -211,7 +217,9 @@ class LayerBlueprint {
     [[nodiscard]] CostTree<Lanes> copies_of(int index, Fill fill) const;
     [[nodiscard]] std::vector<ExpectedSegment> expect_sync(const Touches& by_group,
                                                            CostTree<steps::EmbeddingExpectation>& tree,
-                                                           MemoryTally* tally, int rank) const;
+                                                           std::span<MemoryTally> tallies, int first) const;
+    [[nodiscard]] ExpectedLayerCost expect_on(int first, const Workload& workload, std::span<MemoryTally> tallies,
+                                              std::span<MemoryTally> sync_tallies) const;
     /// Each of the groups, and at least one.
     [[nodiscard]] Touches all_groups(const Touches& by) const { return {by.samples, groups_.count()}; }
     [[nodiscard]] Touches any_group(const Touches& by) const { return {by.samples * groups_.count(), 1}; }

@@ -17,7 +17,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                 LayerTraits traits, Towers towers, const RowPlan* rows,
-                                                const GroupOptions& groups, std::pmr::memory_resource& memory)
+                                                const GroupOptions& groups, std::int64_t room,
+                                                std::pmr::memory_resource& memory)
     : traits_{std::move(traits)},
       groups_{Topology::checked(topology), merged(traits_.groups, groups)},
       topology_{groups_.ranks.inside_group()},
@@ -37,7 +38,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         topology_ = with_towers(topology_, static_cast<int>(towers.size()));
         tower_of = tower_of_tables(tables_, towers);
     }
-    place(tower_of);
+    place(tower_of, room);
     if (has_hot_batches()) {
         hot_row_tiers_ = row_tiers_;
         hot_row_tiers_.tiers = 1;
@@ -54,6 +55,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         features_.become_towers(towers_.outputs);
     }
     take_digest(towers, rows);
+    if (room != 0) digest_.add("room").add(room);
 }
 
 /// Bytes are counted as std::int64_t, and buffers take up to an eighth more than was asked for: tables of no more than
@@ -148,7 +150,17 @@ SHARDWISE_INLINE void LayerBlueprint::map_rows(const RowPlan* rows, std::pmr::me
     }
 }
 
-SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
+SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of, std::int64_t room) {
+    if (room < 0)
+        throw BadInput{concat({"a room of ", room, " bytes a rank: give a positive number, or 0 for enough"})};
+    if (room > 0 &&
+        std::none_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& s) { return s.together; }))
+        throw BadInput{
+            "a room of ranks where no table is placed by load: it decides nothing; leave it away, or place tables by "
+            "load, as Col<4> does"};
+    const PlacementRoom of_rank{.bytes = static_cast<double>(room),
+                                .element_bytes = 4.0 * (1 + traits_.rule->element_slots()),
+                                .row_bytes = 4.0 * traits_.rule->row_slots()};
     const Pools pools = traits_.coalesced ? Pools::none : traits_.pools;
     const bool by_table = pools == Pools::by_table;
     const std::vector<bool> kinds = by_table ? std::vector<bool>{true, false} : std::vector<bool>{pools != Pools::none};
@@ -160,7 +172,7 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of) {
             part.name = sharding.name;
             if (by_table) part.name += pooled ? ", pooled" : ", sequences";
             part.placement =
-                place_tables(sharding, topology_, inner_tables_, tables_of(sharding, pooled), tower_of, tier);
+                place_tables(sharding, topology_, inner_tables_, tables_of(sharding, pooled), tower_of, tier, of_rank);
             for (TablePlacement& table : part.placement.tables)
                 if (traits_.tiered) table.dense = at(dense_sums_, table.table)[i];
             const bool at_home = part.placement.home.size == 1;

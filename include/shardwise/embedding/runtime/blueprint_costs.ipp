@@ -128,13 +128,15 @@ SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::predict_sync(SyncTally
     return costs;
 }
 
-/// \param tree  of the group's plan, which has been read
+/// \param tree  of the group's plan, which has been read \param first  the rank of the first tally; the others are of
+/// those behind it in its group
 SHARDWISE_INLINE std::vector<ExpectedSegment> LayerBlueprint::expect_sync(const Touches& by_group,
                                                                           CostTree<steps::EmbeddingExpectation>& tree,
-                                                                          MemoryTally* tally, int rank) const {
+                                                                          std::span<MemoryTally> tallies,
+                                                                          int first) const {
     std::vector<ExpectedSegment> costs;
     const ReplicaGroups& groups = groups_.ranks;
-    if (tally != nullptr) tally->begin_batch();
+    const int first_index = groups.index_of(first);
     for (int index = 0; index < topology_.ranks(); ++index) {
         auto among = copies_of<copies::Expectation>(
             index, [&](copies::Expectation::Shard& shard, std::size_t part, const HeldShards::Shard& held) {
@@ -144,12 +146,18 @@ SHARDWISE_INLINE std::vector<ExpectedSegment> LayerBlueprint::expect_sync(const 
                 shard.by_all = rows.touched(rows_of, all_groups(by_group)).mean;
                 shard.by_some = rows.touched(rows_of, any_group(by_group)).mean;
             });
-        const bool mine = tally != nullptr && index == groups.index_of(rank);
+        const bool asked = index >= first_index && index - first_index < std::ssize(tallies);
+        const std::span<MemoryTally> mine =
+            asked ? tallies.subspan(static_cast<std::size_t>(index - first_index), 1) : std::span<MemoryTally>{};
+        for (MemoryTally& tally : mine)
+            tally.begin_batch();
         const std::vector<ExpectedSegment> moved =
-            expect(groups_.sync, groups.between_copies(), among, mine ? tally : nullptr, groups.group_of(rank));
+            expect(groups_.sync, groups.between_copies(), among, mine, groups.group_of(first));
         shardwise::detail::add_in_world(moved, world(), groups.copies, groups.rank_of(0, index), costs);
     }
-    if (tally != nullptr) tally_messages(costs, world(), rank, *tally);
+    for (std::size_t i = 0; i < tallies.size(); ++i)
+        tally_messages(costs, world(), groups.rank_of(groups.group_of(first), first_index + static_cast<int>(i)),
+                       tallies[i]);
     return costs;
 }
 
@@ -194,15 +202,27 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
     return cost;
 }
 
-SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload, MemoryTally* tally, int rank,
-                                                               MemoryTally* sync_tally) const {
+SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& workload,
+                                                               std::vector<MemoryTally>& flights,
+                                                               std::vector<MemoryTally>& syncs) const {
+    flights.resize(static_cast<std::size_t>(topology_.ranks()));
+    syncs.resize(flights.size());
+    return expect_on(groups_.ranks.rank_of(0, 0), workload, flights, syncs);
+}
+
+/// \param first  the rank of the first tally of each kind; the others are of those behind it in its group
+SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Workload& workload,
+                                                             std::span<MemoryTally> tallies,
+                                                             std::span<MemoryTally> sync_tallies) const {
     shardwise::check(workload, tables_);
-    check_rank(rank);
+    check_rank(first);
     if (workload.weighted && traits_.pools == Pools::none) throw BadInput{steps::weights_of_a_sequence};
     const ReplicaGroups& groups = groups_.ranks;
     CostTree<steps::EmbeddingExpectation> tree;
     bind(tree, BatchKind::any);
-    const Touches by_group{.samples = workload.samples * topology_.ranks() * groups_.sync_every};
+    const std::int64_t in_a_step = workload.samples * topology_.ranks();
+    constexpr std::int64_t most = std::int64_t{1} << 40;  // more samples touch what these do
+    const Touches by_group{.samples = in_a_step > most / groups_.sync_every ? most : in_a_step * groups_.sync_every};
     for (std::size_t i = 0; i < parts_.size() && groups.count() != 1; ++i)
         tree.at(path_of(i)).asked = {by_group, all_groups(by_group), any_group(by_group)};
     std::vector<int> all(features_.names.size());
@@ -211,10 +231,10 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
     tree.own.expected_batch =
         steps::ExpectedBatch{workload, all, std::vector<double>(all.size(), 1.0), workload.weighted};
     if (path_of(0).empty()) tree.own.begin(workload);
-    if (tally != nullptr) {
-        tally->begin_batch();
-        tally->need(tree.own.expected_batch.bytes());
-        tally->need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
+    for (MemoryTally& tally : tallies) {
+        tally.begin_batch();
+        tally.need(tree.own.expected_batch.bytes());
+        tally.need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
     }
     ExpectedLayerCost cost{.segments = {},
                            .forward = ExpectedTraffic{world()},
@@ -224,7 +244,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
                            .looked_up = {},
                            .touched = {}};
     const std::vector<ExpectedSegment> of_a_group =
-        expect(traits_.program, topology_, tree, tally, groups.index_of(rank));
+        expect(traits_.program, topology_, tree, tallies, groups.index_of(first));
     for (int group = 0; group < groups.count(); ++group) {
         look_up(group, tree, cost.looked_up);
         shardwise::detail::add_in_world(of_a_group, world(), groups.group, groups.rank_of(group, 0), cost.segments);
@@ -232,8 +252,11 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_cost(const Workload& w
     shardwise::detail::add_witnesses(traits_.program, topology_, groups, cost.segments);
     for (const ExpectedSegment& segment : cost.segments)
         (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (tally != nullptr) tally_messages(cost.segments, world(), rank, *tally);
-    if (groups.count() != 1) cost.sync_segments = expect_sync(by_group, tree, sync_tally, rank);
+    for (std::size_t i = 0; i < tallies.size(); ++i)
+        tally_messages(cost.segments, world(),
+                       groups.rank_of(groups.group_of(first), groups.index_of(first) + static_cast<int>(i)),
+                       tallies[i]);
+    if (groups.count() != 1) cost.sync_segments = expect_sync(by_group, tree, sync_tallies, first);
     for (const ExpectedSegment& segment : cost.sync_segments)
         cost.sync += segment.traffic;
     for (std::size_t i = 0; i < parts_.size(); ++i) {

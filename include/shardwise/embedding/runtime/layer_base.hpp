@@ -76,8 +76,11 @@ struct LayerOptions {
     /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
     /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).
     Towers towers = {};
-    GroupOptions groups = {};         ///< of ranks that each hold every table (docs/groups.md); one of all ranks
-    const RowPlan* rows = nullptr;    ///< with Tiered<>: read while the layer is made; null: all rows in the last tier
+    GroupOptions groups = {};       ///< of ranks that each hold every table (docs/groups.md); one of all ranks
+    const RowPlan* rows = nullptr;  ///< with Tiered<>: read while the layer is made; null: all rows in the last tier
+    /// Bytes of weights and moments that a rank may hold of the tables that a policy places by load, such as Col<4>;
+    /// 0: enough. Blocks go where there is room.
+    std::int64_t room = 0;
     MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
     Tracer* tracer = nullptr;         ///< null: no spans
 };
