@@ -13,6 +13,7 @@ double Axis::share(double value) const {
 }
 
 std::vector<double> Axis::ticks() const {
+    if (!numbered) return {};
     std::vector<double> all;
     if (logarithmic) {
         for (double tick = std::pow(10, std::ceil(std::log10(low) - 1e-9)); tick <= high * (1 + 1e-9); tick *= 10)
@@ -70,6 +71,11 @@ void Panel::dot(double x, double y, double radius, const char* colour, const std
     svg_ +=
         fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" fill=\"{}\"/>\n", at_x(x), at_y(y), radius, colour);
     if (!name.empty()) text(at_x(x) + 9, at_y(y) - 8, name, "start", 13);
+}
+
+void Panel::bar(double x1, double x2, double y1, double y2, const char* colour) {
+    svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", at_x(x1),
+                        at_y(y2), at_x(x2) - at_x(x1), at_y(y1) - at_y(y2), colour);
 }
 
 void Panel::level(double y) {

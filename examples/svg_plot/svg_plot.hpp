@@ -16,6 +16,7 @@ struct Axis {
     double low = 0;
     double high = 1;
     bool logarithmic = false;
+    bool numbered = true;  ///< it has ticks
 
     [[nodiscard]] double share(double value) const;
     /// Round numbers inside.
@@ -45,6 +46,8 @@ class Panel {
     /// Through those of the points that lie in the frame.
     void line(const std::vector<std::pair<double, double>>& points, const char* colour);
     void dot(double x, double y, double radius, const char* colour, const std::string& name = "");
+    /// From x to x, and from y to y.
+    void bar(double x1, double x2, double y1, double y2, const char* colour);
     /// A dashed line across the frame at y, or from top to bottom at x.
     void level(double y);
     void mark(double x, const char* colour);

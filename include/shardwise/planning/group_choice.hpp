@@ -27,11 +27,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// What a layer's blueprint does not say.
 struct GroupSetting {
     Cluster cluster = {};
-    double compute = 0;          ///< seconds of a step beside the embedding layer
-    double lookup_rate = 100e9;  ///< bytes of rows that a rank looks up, and updates, in a second
-    int flights = 1;             ///< batches under way at a time: 2 where the next one's ids are sent ahead
-    double other_bytes = 0;      ///< that a rank needs beside the layer
-    std::optional<double> room;  ///< bytes that a rank has; not given: enough
+    double compute = 0;               ///< seconds of a step beside the embedding layer
+    double lookup_rate = 100e9;       ///< bytes of rows that a rank looks up, and updates, in a second
+    int flights = 1;                  ///< batches under way at a time: 2 where the next one's ids are sent ahead
+    double other_bytes = 0;           ///< that a rank needs beside the layer
+    std::optional<double> room = {};  ///< bytes that a rank has; not given: enough
 };
 
 /// Bytes of a rank.
@@ -64,10 +64,13 @@ using DrawGroups = std::function<LayerBlueprint(const GroupOptions& groups)>;
 /// All numbers of groups that a placement has on a topology, ascending, from 1 on.
 [[nodiscard]] std::vector<int> numbers_of_groups(const Topology& topology, GroupPlacement placement);
 
+/// Bytes of tables and moments of all ranks.
+[[nodiscard]] double table_bytes(const LayerBlueprint& layer);
+
 /// What the layer would need with these groups. Expected are bytes of exchanges and syncs, flights' buffers and
 /// look-ups; exchanges take what their slowest rank does (see seconds() of plan/cost.hpp), and nothing overlaps. Not
 /// collective.
-/// \param one_group_bytes  of all tables and moments of all ranks with one group, which `overhead` is counted from
+/// \param one_group_bytes  table_bytes() with one group, which `overhead` is counted from
 /// Cost: as LayerBlueprint::expect_cost()
 [[nodiscard]] GroupChoice weigh_groups(const DrawGroups& draw, const GroupOptions& groups, const Workload& workload,
                                        const GroupSetting& setting, double one_group_bytes);

@@ -13,9 +13,6 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-namespace detail {
-
-/// Tables and moments of all ranks.
 SHARDWISE_INLINE double table_bytes(const LayerBlueprint& layer) {
     double bytes = 0;
     for (int rank = 0; rank < layer.world().ranks(); ++rank)
@@ -23,8 +20,6 @@ SHARDWISE_INLINE double table_bytes(const LayerBlueprint& layer) {
                                      layer.static_bytes(rank, MemoryPart::moments));
     return bytes;
 }
-
-}  // namespace detail
 
 SHARDWISE_INLINE std::vector<int> numbers_of_groups(const Topology& topology, GroupPlacement placement) {
     std::vector<int> numbers;
@@ -61,7 +56,7 @@ SHARDWISE_INLINE GroupChoice weigh_groups(const DrawGroups& draw, const GroupOpt
         if (index == 0 || memory.total() > choice.peak.total()) choice.peak = memory;
     }
     choice.mean_bytes = sum / layer.topology().ranks();
-    choice.overhead = (detail::table_bytes(layer) - one_group_bytes) / layer.world().ranks();
+    choice.overhead = (table_bytes(layer) - one_group_bytes) / layer.world().ranks();
     choice.fits = !setting.room || choice.peak.total() <= *setting.room;
     const double all = std::accumulate(cost.looked_up.begin(), cost.looked_up.end(), 0.0);
     const double mean = all / layer.world().ranks();
@@ -76,7 +71,7 @@ SHARDWISE_INLINE GroupChoice weigh_groups(const DrawGroups& draw, const GroupOpt
 
 SHARDWISE_INLINE std::vector<GroupChoice> weigh_groups(const DrawGroups& draw, std::span<const GroupOptions> ways,
                                                        const Workload& workload, const GroupSetting& setting) {
-    const double one_group_bytes = detail::table_bytes(draw({}));
+    const double one_group_bytes = table_bytes(draw({}));
     std::vector<GroupChoice> choices;
     for (const GroupOptions& way : ways)
         choices.push_back(weigh_groups(draw, way, workload, setting, one_group_bytes));

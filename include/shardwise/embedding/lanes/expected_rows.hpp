@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -43,7 +42,10 @@ struct TouchedBy {
 struct Touches {
     std::int64_t samples = 0;
     int sets = 1;
-    friend auto operator<=>(const Touches&, const Touches&) = default;
+    friend constexpr bool operator==(const Touches&, const Touches&) = default;
+    friend constexpr bool operator<(const Touches& a, const Touches& b) noexcept {
+        return a.samples != b.samples ? a.samples < b.samples : a.sets < b.sets;
+    }
 };
 
 /// The rows of one table, or of one tier of it, by shard, and inside a shard by their local number modulo the copies of
