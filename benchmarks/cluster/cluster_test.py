@@ -46,6 +46,23 @@ with tempfile.TemporaryDirectory() as folder:
     assert abs(schedule("--hosts", 2, "--batch", 64, "--collective", "modules", "--sharding", "col", "--compression", 2)["mflops"]
                - 8.953) < 0.02
 
+    # replica groups: exchanges inside them, and behind them syncs of copies, of all rows to the byte
+    for groups, placement, link in ((2, "across", "cross_host"), (4, "across", "cross_host"), (2, "inside", "host")):
+        grouped = schedule(*shape, "--sharding", "row", "--rows", 4096, "--groups", groups, "--group-placement", placement, "--sync", "all")
+        kinds = [r["kind"] for r in grouped["rounds"]]
+        assert kinds == ["ids", "vectors", "gradients", "sync_copies", "sync_means"], kinds
+        table_bytes = features * 4096 * dim * 4
+        for kind in ("sync_copies", "sync_means"):
+            assert payload(grouped, kind, link) == table_bytes * (groups - 1), (grouped, groups)
+            assert payload(grouped, kind, "host" if link == "cross_host" else "cross_host") == 0
+        touched = schedule(*shape, "--sharding", "row", "--rows", 4096, "--groups", groups, "--group-placement", placement)
+        assert [r["kind"] for r in touched["rounds"]][3:] == ["sync_rows", "sync_copies", "sync_means"], touched
+        assert 0 < payload(touched, "sync_means", link) < table_bytes * (groups - 1)
+        if placement == "across" and groups == hosts:  # a group is a host
+            assert payload(grouped, "vectors", "cross_host") == 0
+    law = schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--law", "zipf:1000:1:4", "--sharding", "row", "--groups", 2, "--sync-every", 4)
+    assert [r["kind"] for r in law["rounds"]][3:] == ["sync_rows", "sync_copies", "sync_means"], law
+
     report = schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--collective", "hierarchical", "--sharding", "table",
                       "--out", "schedule")
     for order in ("pair", "post"):
@@ -58,6 +75,9 @@ with tempfile.TemporaryDirectory() as folder:
                                                                     "--compression", 3, status=2)
     assert "--batch 100: give a multiple of 64" in schedule("--batch", 100, status=2)
     assert "has no effect" in schedule("--compression", 2, status=2)
+    assert "--sync without --groups has no effect" in schedule("--sync", "all", status=2)
+    assert "--sync 'some': give touched or all" in schedule("--groups", 2, "--sync", "some", status=2)
+    assert "give one of 1, 2, 4" in schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--groups", 3, status=2)
     assert "cannot be written" in schedule("--out", "/no/such/folder/x", status=2)
     assert "is for 4 ranks, and there are 2" in replay("schedule", "pair", ranks=2, status=1)
     assert "usage: replay" in replay("schedule", "ring", status=1)

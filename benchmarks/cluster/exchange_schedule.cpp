@@ -50,6 +50,19 @@ struct Arguments {
     std::string out;
     exchange_schedule::LawArguments law;  // what has no effect on drawn batches
     bool apart = false;
+    int groups = 1;
+    std::string group_placement = "across";
+    std::int64_t sync_every = 1;
+    std::string sync = "touched";
+
+    [[nodiscard]] sw::GroupOptions group_options() const {
+        if (groups == 1) return {};
+        return {.count = groups,
+                .placement =
+                    group_placement == "inside" ? sw::GroupPlacement::inside_hosts : sw::GroupPlacement::across_hosts,
+                .sync_every = sync_every,
+                .rows = sync == "all" ? sw::SyncRows::all : sw::SyncRows::touched};
+    }
 };
 
 using Make = sw::LayerBlueprint (*)(const Arguments&);
@@ -63,8 +76,8 @@ std::vector<sw::TableConfig> tables_of(const Arguments& a) {
 
 template <class S, class C>
 sw::LayerBlueprint passing(const Arguments& a) {
-    return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::Sgd>>::blueprint(a.topology,
-                                                                                                     tables_of(a));
+    return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::Sgd>>::blueprint(
+        a.topology, tables_of(a), {}, {}, {}, nullptr, a.group_options());
 }
 template <class S>
 sw::LayerBlueprint compressing(const Arguments& a) {
@@ -72,7 +85,8 @@ sw::LayerBlueprint compressing(const Arguments& a) {
                               sw::Tower<sw::Dot>>::blueprint(a.topology, tables_of(a), {}, {},
                                                              {.per_feature = 1,
                                                               .per_tower = 0,
-                                                              .dimension = a.dim / a.compression});
+                                                              .dimension = a.dim / a.compression},
+                                                             nullptr, a.group_options());
 }
 
 const std::map<std::string, Make>& compositions() {
@@ -167,6 +181,7 @@ nlohmann::json summary_of(const Arguments& a, const std::vector<Round>& rounds) 
     nlohmann::json all{{"hosts", a.topology.hosts},
                        {"ranks_per_host", a.topology.ranks_per_host},
                        {"batch", a.batch},
+                       {"groups", a.groups},
                        {"rounds", nlohmann::json::array()}};
     for (const Round& round : rounds) {
         const sw::Traffic total = round.traffic.total();
@@ -212,6 +227,19 @@ double mflops(const sw::LayerBlueprint& layer, const Arguments& a) {
     return 1e-6 * flops;
 }
 
+/// Ids that are drawn uniformly, as a workload.
+sw::Workload uniform(const Arguments& a) {
+    const auto rows = static_cast<double>(a.rows);
+    sw::Workload workload{.samples = a.batch, .weighted = false, .tables = {}, .lengths = {}};
+    for (const sw::TableConfig& table : tables_of(a)) {
+        workload.tables.push_back({.table = table.name,
+                                   .runs = {{.p = a.bag / rows, .q = sw::chance_of(1 / rows, a.bag), .rows = a.rows}},
+                                   .rows = {}});
+        workload.lengths.push_back(sw::BagLengths::fixed(a.bag));
+    }
+    return workload;
+}
+
 int run(const Arguments& a) {
     const std::string name = a.collective + "/" + a.sharding;
     const auto found = compositions().find(name);
@@ -230,6 +258,9 @@ int run(const Arguments& a) {
     std::vector<Round> all;
     for (sw::SegmentCost& round : rounds(layer, a))
         all.push_back({.tier = "", .kind = kind_of(layer, round), .traffic = std::move(round.traffic)});
+    if (a.groups > 1)
+        for (Round& round : exchange_schedule::sync_rounds(layer, layer.expect_cost(uniform(a))))
+            all.push_back(std::move(round));
     nlohmann::json summary = summary_of(a, all);
     summary["composition"] = name;
     summary["compression"] = a.compression;
@@ -247,6 +278,7 @@ int run_law(const Arguments& a) {
     law.dim = a.dim;
     law.collective = a.collective;
     law.sharding = a.sharding;
+    law.groups = a.group_options();
     exchange_schedule::ExpectedRounds expected = exchange_schedule::expected_rounds(law);
     std::vector<Round> all = std::move(expected.rounds);
     if (a.apart) std::move(expected.apart.begin(), expected.apart.end(), std::back_inserter(all));
@@ -281,6 +313,13 @@ void check_effects(const CLI::App& app, const Arguments& a) {
     for (const char* flag : {"--tiers", "--cut", "--reduction", "--apart"})
         if (law && a.sharding != "tiered" && given(flag))
             throw sw::BadInput{fmt::format("{} has no effect with --sharding {}: it is of tiers", flag, a.sharding)};
+    for (const char* flag : {"--group-placement", "--sync-every", "--sync"})
+        if (a.groups == 1 && given(flag))
+            throw sw::BadInput{fmt::format("{} without --groups has no effect: give both, or leave it away", flag)};
+    if (a.group_placement != "across" && a.group_placement != "inside")
+        throw sw::BadInput{fmt::format("--group-placement '{}': give across or inside", a.group_placement)};
+    if (a.sync != "touched" && a.sync != "all")
+        throw sw::BadInput{fmt::format("--sync '{}': give touched or all", a.sync)};
     if (given("--cut") && a.law.tiers == "dp,row")
         throw sw::BadInput{"--cut has no effect with --tiers dp,row: it says where DP ends and Flex begins"};
     if (!law && (a.sharding == "tiered" || a.sharding == "flex" || a.sharding == "dp"))
@@ -325,6 +364,13 @@ int main(int argc, char** argv) {
     app.add_option("--pooling", a.law.pooling, "With --law: sum, mean, or none for sequences");
     app.add_flag("--apart", a.apart,
                  "With tiered: behind all rounds the same bytes again, each tier's by itself, as TIER/KIND");
+    app.add_option("--groups", a.groups,
+                   "Replica groups: exchanges inside each, and behind them a sync of copies, as sync_rows (who touched "
+                   "which), sync_copies and sync_means; of touched rows in expectation")
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--group-placement", a.group_placement, "across or inside hosts");
+    app.add_option("--sync-every", a.sync_every, "Steps from one sync to the next")->check(CLI::Range(1, 1 << 30));
+    app.add_option("--sync", a.sync, "Rows that a sync moves: touched or all");
     app.add_option("--out", a.out, "File for the rounds")->default_str("");
     try {
         app.parse(argc, argv);

@@ -90,6 +90,17 @@ void add_round(ExpectedRounds& all, const sw::LayerBlueprint& layer, const std::
 
 }  // namespace
 
+std::vector<Round> sync_rounds(const sw::LayerBlueprint& layer, const sw::ExpectedLayerCost& cost) {
+    const std::map<std::string, std::string> kinds{
+        {"TellTouched", "sync_rows"}, {"GatherCopies", "sync_copies"}, {"SpreadMeans", "sync_means"}};
+    std::vector<Round> rounds;
+    for (sw::SegmentCost& round : sw::rounded(cost.sync_segments))
+        rounds.push_back({.tier = "",
+                          .kind = kinds.at(layer.groups().sync.segments[round.segment].posts.front().name),
+                          .traffic = std::move(round.traffic)});
+    return rounds;
+}
+
 ExpectedRounds expected_rounds(const LawArguments& a) {
     std::vector<sw::RowDistribution> laws;
     std::vector<sw::TableConfig> tables;
@@ -127,7 +138,8 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
         for (const sw::TableConfig& table : tables)
             all.tiers[0].rows += table.rows;
     }
-    const sw::LayerBlueprint layer = sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr);
+    const sw::LayerBlueprint layer =
+        sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr, a.groups);
     const sw::ExpectedLayerCost cost = layer.expect_cost(workload);
     for (std::size_t part = 0; part < cost.touched.size(); ++part)
         for (const auto& touched : cost.touched[part]) {
@@ -137,6 +149,8 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
         }
     for (const sw::SegmentCost& round : sw::rounded(cost.segments))
         add_round(all, layer, tiered ? tiers : std::vector<std::string>{}, round);
+    for (Round& round : sync_rounds(layer, cost))
+        all.rounds.push_back(std::move(round));
     return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shardwise/comm/traffic.hpp"
+#include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -26,12 +27,14 @@ struct LawArguments {
     std::string cut = "row";
     std::string pooling = "sum";
     std::string reduction = "auto";
+    shardwise::GroupOptions groups = {};  ///< replica groups
 };
 
 /// Some bytes of a step that travel at once.
 struct Round {
     std::string tier;  ///< whose they are; empty: all that the round has, envelopes and padding included
-    std::string kind;  ///< ids, vectors, gradients, sums (of replicated rows), others; several are joined by +
+    std::string kind;  ///< ids, vectors, gradients, sums (of replicated rows), others; several are joined by +;
+                       ///< of a sync of copies sync_rows, sync_copies, sync_means
     shardwise::TrafficMatrix traffic;
 };
 
@@ -52,10 +55,14 @@ struct ExpectedRounds {
     std::vector<PlannedTier> tiers;
 };
 
-/// The rounds, in whole bytes. Of a layer with tiers, rows are placed by FlexShard's plan that takes as much memory as
-/// Row by the paper's model, in chunks of as many rows as there are ranks. The optimizer is Sgd.
-/// Cost: a few passes over the laws' runs; twice as many where `reduction` is auto.
-/// \throws shardwise::BadInput for laws, names and tiers that there are not, or that make no sense together
+/// The rounds of a sync of copies in expectation, in whole bytes; none without groups.
+[[nodiscard]] std::vector<Round> sync_rounds(const shardwise::LayerBlueprint& layer,
+                                             const shardwise::ExpectedLayerCost& cost);
+
+/// The rounds, those of a sync last, in whole bytes. Of a layer with tiers, rows are placed by FlexShard's plan that
+/// takes as much memory as Row by the paper's model, in chunks of as many rows as there are ranks. The optimizer is
+/// Sgd. Cost: a few passes over the laws' runs; twice as many where `reduction` is auto. \throws shardwise::BadInput
+/// for laws, names and tiers that there are not, or that make no sense together
 [[nodiscard]] ExpectedRounds expected_rounds(const LawArguments& a);
 
 }  // namespace exchange_schedule
