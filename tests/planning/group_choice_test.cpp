@@ -13,6 +13,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/planning/row_law.hpp"
+#include "shardwise/planning/table_balance.hpp"
 #include "shardwise/planning/workloads.hpp"
 
 namespace {
@@ -95,6 +96,10 @@ TEST(GroupChoice, IsWhatBlueprintsSay) {
         for (const sw::BagLengths& lengths : skewed.workload.lengths)
             ids += lengths.mean();
         EXPECT_NEAR(choice.step.lookup, 4.0 * 16 * ids * samples_a_rank / 5e9, 1e-9 * choice.step.lookup);
+        // and which rank does, follows from where tables are, and from nothing that batches go through
+        std::vector<sw::TableConfig> loaded = skewed.tables;
+        sw::set_loads(loaded, skewed.workload);
+        EXPECT_NEAR(choice.step.imbalance, sw::imbalance_of(sw::blocks_of(layer.parts()[0].placement, loaded)), 1e-5);
         double peak = 0;
         double sum = 0;
         for (int rank = 0; rank < world.ranks(); ++rank) {

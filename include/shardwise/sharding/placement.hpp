@@ -123,6 +123,7 @@ struct PlacementRoom {
 /// \param towers  (table of the layer): the tower that the table is placed in, as the policy would on a topology with
 /// the ranks of that tower alone; empty: all tables are placed on the whole home. Only for homes that are the world
 /// \param tier  of each table only the rows of this tier; null: all of them
+/// \param room  of a rank, for policies that see all tables: each of the tables tells them (TableLoad::room)
 /// \throws BadInput for a table without rows or columns, a shard of more than 2^32 - 1 rows, or a policy that gives a
 /// rank two shards of a table or numbers shards of rows in another order than their owners
 [[nodiscard]] Placement place_tables(const ShardingTraits& policy, const Topology& topology,
