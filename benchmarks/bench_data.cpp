@@ -230,7 +230,7 @@ void generator(benchmark::State& state) {
     const auto bag = static_cast<std::int32_t>(state.range(0));
     shardwise::GeneratorOptions options;
     options.rows.assign(26, table_rows);
-    options.bags = bag == 1 ? shardwise::BagSizes::single() : shardwise::BagSizes::up_to(bag);
+    options.bags = {bag == 1 ? shardwise::BagSizes::single() : shardwise::BagSizes::up_to(bag)};
     options.samples = 8 * batch;
     options.slice = {.batch = batch};
     const auto ids = static_cast<std::int64_t>(26 * options.bags.mean());

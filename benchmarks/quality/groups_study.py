@@ -37,10 +37,11 @@ EVERY = [1, 4, 16, 64]
 CLOSE = 0.1  # percent
 LEVEL = 0.05
 FIRST_TUNING_SEED = 1001
-RATES = [0.04, 0.056, 0.08]
+RATES = [0.028, 0.04, 0.056]
 RATE_STEP = math.sqrt(2)
-MODEL = ["--sharding", "table", "--order", "tree", "--optimizer", "rowwise_adagrad", "--dim", "8", "--bottom", "8", "--top", "1",
-         "--rows", "2000", "--zipf", "1.05", "--measure", "0"]
+# The first steps of AdaGrad are as large as the rate, whatever the gradient: without a ramp they harm one group more than many.
+MODEL = ["--sharding", "table", "--order", "tree", "--optimizer", "rowwise_adagrad", "--dim", "4", "--bottom", "32-4", "--top", "64-1",
+         "--rows", "500", "--zipf", "0.5", "--lr-warmup", "64", "--measure", "0"]
 # Student's t, 0.975, of 1, 2, ... degrees of freedom
 QUANTILES = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314]
 MOST_SEEDS = len(QUANTILES) + 1
@@ -105,6 +106,13 @@ class Study:
               end="", file=sys.stderr, flush=True)
         return out
 
+    def keep(self, out):
+        """Writes what there is so far to --json: hours of training do not hang on the last one."""
+        if self.args.json:
+            with open(self.args.json + ".part", "w", encoding="utf-8") as file:
+                json.dump(out, file, indent=1)
+            os.replace(self.args.json + ".part", self.args.json)
+
 
 def tune(train, seeds, rates):
     """All rates tried with their NE, and the best: higher and lower ones until the best is not at an end."""
@@ -131,15 +139,20 @@ def study(args, folder):
     tried, rate = ([], args.rate) if args.rate else tune(it.train, tuning, RATES)
     it.total = len(runs) * args.seeds + it.done
     by_run = {run: [] for run in runs}
+
+    def all_of(seeds):
+        return {"setting": {"ranks": RANKS, "batch": args.batch, "samples": args.samples, "test_samples": args.test_samples,
+                            "stops": args.stops, "seeds": seeds, "rate": rate, "model": MODEL,
+                            "seconds": round(time.time() - it.begin)},
+                "rates": tried,
+                "runs": [{"groups": g, "scale": c, "every": n, "ne": ne} for (g, c, n), ne in by_run.items()]}
+
     for seed in range(1, args.seeds + 1):
         for run in runs:
             by_run[run].append(it.train(seed, rate, *run, stops=args.stops if run[1:] == (1.0, 1) else None))
+        it.keep(all_of(seed))
     print(file=sys.stderr)
-    return {"setting": {"ranks": RANKS, "batch": args.batch, "samples": args.samples, "test_samples": args.test_samples,
-                        "stops": args.stops, "seeds": args.seeds, "rate": rate, "model": MODEL,
-                        "seconds": round(time.time() - it.begin)},
-            "rates": tried,
-            "runs": [{"groups": g, "scale": c, "every": n, "ne": ne} for (g, c, n), ne in by_run.items()]}
+    return all_of(args.seeds)
 
 
 class Results:
@@ -252,12 +265,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainer", default=os.path.join(ROOT, "build/release/examples/train_dlrm"), metavar="FILE")
     parser.add_argument("--seeds", type=int, default=9, help=f"2 to {MOST_SEEDS}")
-    parser.add_argument("--samples", type=int, default=65536, help="to train on, each once")
-    parser.add_argument("--test-samples", type=int, default=32768)
-    parser.add_argument("--batch", type=int, default=32, help="samples a rank and step")
+    parser.add_argument("--samples", type=int, default=1048576, help="to train on, each once")
+    parser.add_argument("--test-samples", type=int, default=65536)
+    parser.add_argument("--batch", type=int, default=64, help="samples a rank and step")
     parser.add_argument("--rate", type=float, help="learning rate; unless given, it is tuned")
     parser.add_argument("--tuning-seeds", type=int, default=3)
-    parser.add_argument("--json", metavar="FILE", help="write all numbers there")
+    parser.add_argument("--json", metavar="FILE", help="write all numbers there, after each seed")
     parser.add_argument("--svg", metavar="FILE", help="draw the gaps (needs matplotlib)")
     parser.add_argument("--read", metavar="FILE", help="train nothing: print or draw what --json wrote")
     args = parser.parse_args()
@@ -277,9 +290,6 @@ def main():
     else:
         with tempfile.TemporaryDirectory() as folder:
             out = study(args, folder)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(out, file, indent=1)
     results = Results(out)
     report(results)
     if args.svg:

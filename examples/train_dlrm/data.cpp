@@ -39,7 +39,7 @@ std::unique_ptr<Loader> generated(const Options& o, std::int64_t first, std::int
     sw::GeneratorOptions g;
     g.rows = o.rows.size() == 1 ? std::vector<std::int64_t>(categories, o.rows[0]) : o.rows;
     g.exponent = o.zipf;
-    g.bags = o.bag == 1 ? sw::BagSizes::single() : sw::BagSizes::up_to(o.bag);
+    g.bags = o.bags;
     g.dense_columns = dense_features;
     g.seed = o.data_seed.value_or(o.seed);
     g.groups = o.feature_groups;

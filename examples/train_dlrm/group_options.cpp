@@ -45,6 +45,10 @@ void add_group_options(CLI::App& app, Options&, GroupFlags& flags) {
         ->group(groups);
     app.add_option("--sync", flags.sync, "Rows that a sync moves: touched (by any group, since the last one) or all")
         ->group(groups);
+    app.add_flag("--sync-overlap,!--no-sync-overlap", flags.sync_overlap,
+                 "A sync goes on behind the sum of dense gradients and the next bottom MLP, or ends before them; the "
+                 "same results either way")
+        ->group(groups);
     app.add_option("--moment-scale", flags.moment_scale,
                    "What moments of rows are divided by before their root is taken (c): a number up to that of groups, "
                    "or groups, that number")
@@ -54,7 +58,7 @@ void add_group_options(CLI::App& app, Options&, GroupFlags& flags) {
 void read_groups(const CLI::App& app, Options& o, const GroupFlags& flags) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
     if (flags.groups < 1) throw sw::BadInput{fmt::format("--groups {}: give at least 1", flags.groups)};
-    for (const char* flag : {"--group-placement", "--sync-every", "--sync", "--moment-scale"})
+    for (const char* flag : {"--group-placement", "--sync-every", "--sync", "--sync-overlap", "--moment-scale"})
         if (flags.groups == 1 && given(flag))
             throw sw::BadInput{fmt::format("{} without --groups has no effect: give both, or leave it away", flag)};
     o.groups.count = flags.groups;
@@ -67,6 +71,7 @@ void read_groups(const CLI::App& app, Options& o, const GroupFlags& flags) {
     o.groups.placement = flags.placement == "across" ? Placement::across_hosts : Placement::inside_hosts;
     o.groups.sync_every = flags.sync_every;
     o.groups.rows = flags.sync == "touched" ? sw::SyncRows::touched : sw::SyncRows::all;
+    o.sync_overlap = flags.sync_overlap;
     if (flags.moment_scale != "groups") o.moment_scale = parse_scale(flags.moment_scale, flags.groups);
     if (o.policies.optimizer == "sgd" && given("--moment-scale"))
         throw sw::BadInput{"--moment-scale with --optimizer sgd has no effect: sgd has no moments; leave it away"};
@@ -86,6 +91,7 @@ nlohmann::json groups_json(const Options& o) {
         {"group_placement", several ? nlohmann::json(sw::name_of(*g.placement)) : nlohmann::json()},
         {"sync_every", several ? nlohmann::json(*g.sync_every) : nlohmann::json()},
         {"sync", several ? nlohmann::json(sw::name_of(*g.rows)) : nlohmann::json()},
+        {"sync_overlap", several ? nlohmann::json(o.sync_overlap) : nlohmann::json()},
         {"moment_scale", several && has_moments ? nlohmann::json(o.moment_scale.value_or(static_cast<float>(g.count)))
                                                 : nlohmann::json()}};
 }

@@ -21,6 +21,7 @@ struct GroupFlags {
     std::string placement = "across";
     std::int64_t sync_every = 1;
     std::string sync = "touched";
+    bool sync_overlap = true;
     std::string moment_scale = "groups";
 };
 

@@ -10,6 +10,7 @@
 #include "embedding.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/sharding/col.hpp"
 
 namespace train_dlrm {
 
@@ -33,10 +34,16 @@ sw::LayerNames names_of(const Policies& p, const sw::AnyModule::Config* module) 
     return names;
 }
 
+/// The library's policies, and whole tables placed by load.
+const sw::KnownPolicies& known() {
+    static const sw::KnownPolicies all = sw::KnownPolicies{}.add_sharding<sw::Col<1>>();
+    return all;
+}
+
 /// The names that this program takes on an axis: none for sequences, which nobody asks for by name.
 std::vector<std::string> choices(const std::string& axis) {
     if (axis == "tower") return {"pass", "dot", "cross"};
-    std::vector<std::string> names = sw::KnownPolicies{}.names(axis);
+    std::vector<std::string> names = known().names(axis);
     if (axis == "sharding") names.insert(names.end(), {"mixed", "tiered"});
     if (axis == "pooling") names = {"sum", "mean"};
     return names;
@@ -77,7 +84,7 @@ void check_policies(const Policies& p) {
     check_name("wire", p.wire);
     check_name("tower", p.tower);
     const sw::AnyModule::Config any{};
-    const std::string refused = sw::KnownPolicies{}.refusal(names_of(p, &any));
+    const std::string refused = known().refusal(names_of(p, &any));
     if (refused.empty()) return;
     if (p.sequences)
         throw sw::BadInput{fmt::format("--sharding {} --collective {} --requests {} --order {} with sequences: {}",
@@ -90,7 +97,8 @@ std::string axis_help(const std::string& axis) {
     const std::string all = fmt::format("{}", fmt::join(choices(axis), ", "));
     if (axis == "sharding")
         return "Where each row lives: " + all +
-               " (mixed: tables are dp, table and row in turn; tiered: each row by how often it is looked up); or "
+               " (table: whole tables in turn; col1: whole tables by load; mixed: tables are dp, table and row in "
+               "turn; tiered: each row by how often it is looked up); or "
                "auto: row or col, "
                "whichever exchanges the first batch sooner";
     if (axis == "collective")
@@ -120,7 +128,7 @@ std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::Comm
     check_policies(policies);
     sw::LayerNames names = names_of(policies, &module);
     names.moment_scale = moment_scale;
-    return sw::make_layer(comm, tables, names, options);
+    return sw::make_layer(comm, tables, names, options, known());
 }
 
 sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& topology,
@@ -128,7 +136,7 @@ sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& 
                                   const sw::AnyModule::Config& module, const sw::RowPlan* rows,
                                   const sw::GroupOptions& groups) {
     check_policies(policies);
-    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, {}, rows, groups);
+    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, known(), rows, groups);
 }
 
 }  // namespace train_dlrm

@@ -49,7 +49,8 @@ Model::Model(const Options& o, sw::CommunicatorRef comm)
       labels_a_sample_{o.sequences ? 1 + o.sequences->negatives : 1},
       training_{dense_->parameters(), optimizer_of(dense_->parameters(), o.policies.optimizer, *dense_memory_), comm,
                 dense_memory_->work()},
-      logit_gradient_{dense_memory_->work()} {
+      logit_gradient_{dense_memory_->work()},
+      sync_overlap_{o.sync_overlap} {
     if (o.policies.tower == "pass") return;
     sw::ParameterSet& parameters = sw::module_of<sw::AnyModule>(*embedding_).parameters();
     module_training_.emplace(parameters, optimizer_of(parameters, o.policies.optimizer, *dense_memory_), comm,
@@ -87,6 +88,7 @@ double Model::learn(const sw::ClickBatch& batch, std::span<const float> logits, 
     }
     embedding_->backward(std::move(flights_.front()), to_embeddings);
     flights_.pop_front();
+    if (!sync_overlap_) finish_sync();
     const std::int64_t reduction = tracer_->now();
     {
         const Stopwatch watch{reduction_seconds_};

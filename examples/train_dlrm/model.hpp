@@ -135,6 +135,7 @@ class Model {
     std::deque<sw::LayerFlight> flights_;  // under way, in the order in which they were started
     sw::MatrixView<const float> vectors_;
     std::int64_t steps_ = 0;
+    bool sync_overlap_;
     double reduction_seconds_ = 0;
 };
 

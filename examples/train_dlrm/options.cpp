@@ -48,6 +48,22 @@ std::vector<std::int64_t> parse_numbers(const std::string& flag, const std::stri
     }
 }
 
+std::vector<sw::BagSizes> parse_bags(const std::string& text) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    std::vector<sw::BagSizes> bags;
+    for (const std::int64_t ids : parse_numbers("--bag", text, ',', "3 or 26 numbers with commas between them")) {
+        if (ids > most) throw sw::BadInput{fmt::format("--bag {}: give at most {}", ids, most)};
+        bags.push_back(ids == 1 ? sw::BagSizes::single() : sw::BagSizes::up_to(static_cast<std::int32_t>(ids)));
+    }
+    return bags;
+}
+
+/// \param each  one a feature, or one for all
+template <class T>
+const T& of_feature(const std::vector<T>& each, int feature) {
+    return each[each.size() == 1 ? 0 : static_cast<std::size_t>(feature)];
+}
+
 std::string joined(const std::vector<std::int64_t>& widths) {
     return fmt::format("{}", fmt::join(widths, "-"));
 }
@@ -76,7 +92,7 @@ void at_least(const char* flag, T value, T least) {
 }
 
 /// The data of train_dlrm and train_dcn.
-void add_click_data(CLI::App& app, Options& o) {
+void add_click_data(CLI::App& app, Options& o, std::string& bag) {
     const char* data = "Data";
     app.add_option("--data", o.data,
                    "Files to train on: Criteo click logs, plain or gzip, or the numpy files that TorchRec makes of "
@@ -89,7 +105,10 @@ void add_click_data(CLI::App& app, Options& o) {
         ->group(data);
     app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
-    app.add_option("--bag", o.bag, "Generated ids a feature and sample: 1, or from 0 to this number")->group(data);
+    app.add_option("--bag", bag,
+                   "Generated ids a feature and sample: 1, or from 0 to this number; one number for all, or 26 with "
+                   "commas between them")
+        ->group(data);
     app.add_option("--feature-groups", o.feature_groups,
                    "Generated features belong together in so many groups: clicks depend on pairs of features of a "
                    "group. 0: on each feature by itself")
@@ -156,7 +175,6 @@ void check(const Options& o) {
     at_least("--steps", o.steps.value_or(0), std::int64_t{0});
     at_least("--samples", o.samples, std::int64_t{1});
     at_least("--test-samples", o.test_samples, std::int64_t{0});
-    at_least("--bag", o.bag, 1);
     at_least("--feature-groups", o.feature_groups, 0);
     at_least("--dim", o.dim, 1);
     at_least("--cross-layers", o.cross_layers, std::int64_t{1});
@@ -180,6 +198,9 @@ void check(const Options& o) {
     if (o.rows.size() != 1 && o.rows.size() != categories)
         throw sw::BadInput{
             fmt::format("--rows: {} numbers; give one for all features, or {}", o.rows.size(), categories)};
+    if (o.bags.size() != 1 && o.bags.size() != categories)
+        throw sw::BadInput{
+            fmt::format("--bag: {} numbers; give one for all features, or {}", o.bags.size(), categories)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
     if (o.policies.tower == "cross" && (o.per_feature != 0 || o.per_tower < 1))
@@ -202,6 +223,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (o.model == "sequence") set_sequence_defaults(o);
     std::string towers;
     std::string rows = "5000";
+    std::string bag = "1";
     std::string bottom;
     std::string top = joined(o.top);
     std::string decay = "constant";
@@ -243,7 +265,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (o.sequences) {
         add_sequence_data(app, o);
     } else {
-        add_click_data(app, o);
+        add_click_data(app, o, bag);
     }
     app.add_option("--zipf", o.zipf, "Exponent of the power law of generated ids")->group(data);
     app.add_option("--data-seed", o.data_seed,
@@ -352,6 +374,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
+    o.bags = parse_bags(bag);
     for (const char* flag : {"--tower-c", "--tower-p", "--tower-dim"})
         if (p.tower == "pass" && given(flag))
             throw sw::BadInput{std::string{flag} +
@@ -403,10 +426,11 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
     std::vector<sw::TableConfig> tables;
     for (int f = 0; f < categories; ++f)
         tables.push_back({.name = fmt::format("C{}", f + 1),
-                          .rows = o.rows[o.rows.size() == 1 ? 0 : static_cast<std::size_t>(f)],
+                          .rows = of_feature(o.rows, f),
                           .dim = o.dim,
                           .features = {},
-                          .sharding = o.policies.sharding == "mixed" ? turns[f % 3] : ""});
+                          .sharding = o.policies.sharding == "mixed" ? turns[f % 3] : "",
+                          .load = static_cast<float>(of_feature(o.bags, f).mean())});
     return tables;
 }
 
@@ -451,10 +475,13 @@ namespace {
 
 /// What only train_dlrm and train_dcn have.
 nlohmann::json click_json(const Options& o) {
+    std::vector<std::int32_t> most;
+    for (const sw::BagSizes& bags : o.bags)
+        most.push_back(bags.largest);
     return {{"test", o.test},
             {"samples", o.samples},
             {"test_samples", o.test_samples},
-            {"bag", o.bag},
+            {"bag", most},
             {"feature_groups", o.feature_groups},
             {"bottom", joined(o.bottom)},
             {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},

@@ -51,8 +51,8 @@ struct Options {
     std::vector<std::string> test;
     std::int64_t samples = 131072;  ///< an epoch of generated data
     std::int64_t test_samples = 16384;
+    std::vector<sw::BagSizes> bags = {{}};  ///< of generated samples; one for all features, or one each
     double zipf = 1.05;
-    std::int32_t bag = 1;
 
     // model
     std::string model = "dlrm";  ///< or dcn or sequence
@@ -78,6 +78,7 @@ struct Options {
     sw::FlexShardOptions placing;                     ///< how to plan, where there is no plan
     sw::GroupOptions groups;                          ///< of ranks that each hold every table
     std::optional<float> moment_scale;                ///< c; none: as many as groups
+    bool sync_overlap = true;                         ///< a sync goes on behind dense work
     int per_feature = 0;                              ///< c of the towers' module
     int per_tower = 0;                                ///< p
     int tower_dim = 0;                                ///< D

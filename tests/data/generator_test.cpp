@@ -190,7 +190,7 @@ TEST(Generator, ASampleIsAFunctionOfItsNumber) {
     for (const BagSizes bags : {BagSizes::single(), BagSizes::fixed(3), BagSizes::up_to(4)}) {
         for (const bool weights : {false, true}) {
             GeneratorOptions options = small();
-            options.bags = bags;
+            options.bags = {bags};
             options.weights = weights;
             ClickGenerator whole{options};
             const auto expected = generate(whole, 0, 100);
@@ -212,7 +212,7 @@ TEST(Generator, RanksShareTheStream) {
     for (const std::int64_t count : {0, 1, 12, 25, 100}) {
         GeneratorOptions options = small();
         options.samples = count;
-        options.bags = BagSizes::up_to(3);
+        options.bags = {BagSizes::up_to(3)};
         ClickGenerator whole{options};
         const auto expected = generate(whole, 0, count);
         for (const int ranks : {1, 2, 3, 4, 7}) {
@@ -264,7 +264,7 @@ TEST(Generator, BagsHaveTheSizesAskedFor) {
     EXPECT_TRUE(batch.ids.view().single());
     EXPECT_TRUE(batch.ids.weights.empty());
 
-    options.bags = BagSizes::fixed(3);
+    options.bags = {BagSizes::fixed(3)};
     options.weights = true;
     ClickGenerator{options}.generate(0, 100, batch);
     EXPECT_EQ(batch.ids.lengths, std::vector<std::int32_t>(400, 3));
@@ -272,18 +272,37 @@ TEST(Generator, BagsHaveTheSizesAskedFor) {
     EXPECT_TRUE(std::all_of(batch.ids.weights.begin(), batch.ids.weights.end(),
                             [](float weight) { return weight >= 0.5F && weight <= 1.5F; }));
 
-    options.bags = BagSizes::fixed(0);
+    options.bags = {BagSizes::fixed(0)};
     ClickGenerator{options}.generate(0, 100, batch);
     EXPECT_EQ(batch.ids.lengths, std::vector<std::int32_t>(400, 0));
     EXPECT_TRUE(batch.ids.values.empty());
 
-    options.bags = BagSizes::up_to(4);
+    options.bags = {BagSizes::up_to(4)};
     ClickGenerator{options}.generate(0, 10000, batch);
     std::vector<int> sizes(5);
     for (const auto length : batch.ids.lengths)
         ++sizes.at(static_cast<std::size_t>(length));
     for (const int size : sizes)
         EXPECT_NEAR(size, 8000, 400);
+
+    // Of each feature its own; one of one id draws what it draws where all have one.
+    ClickBatch single;
+    options.weights = false;
+    options.bags = {BagSizes::single()};
+    ClickGenerator{options}.generate(0, 100, single);
+    options.bags = {BagSizes::single(), BagSizes::fixed(3), BagSizes::fixed(0), BagSizes::single()};
+    ClickGenerator{options}.generate(0, 100, batch);
+    ASSERT_EQ(batch.ids.lengths.size(), 400U);
+    const std::int32_t each[] = {1, 3, 0, 1};
+    for (std::size_t bag = 0; bag != 400; ++bag)
+        EXPECT_EQ(batch.ids.lengths[bag], each[bag / 100]);
+    ASSERT_EQ(batch.ids.values.size(), 500U);
+    EXPECT_TRUE(std::equal(single.ids.values.begin(), single.ids.values.begin() + 100, batch.ids.values.begin()));
+    EXPECT_TRUE(std::equal(single.ids.values.begin() + 300, single.ids.values.end(), batch.ids.values.begin() + 400));
+
+    options.bags.pop_back();
+    EXPECT_EQ(bad_input([&] { ClickGenerator{options}; }),
+              "3 sizes of bags for 4 features: give one for all, or one each");
 }
 
 TEST(Generator, IdsAreRowsOfTheirTable) {
@@ -301,7 +320,7 @@ TEST(Generator, IdsAreRowsOfTheirTable) {
 // The logit is the formula in the documentation, on the numbers that a model sees.
 TEST(Generator, TheSignalIsWhatItSays) {
     GeneratorOptions options = small();
-    options.bags = BagSizes::up_to(3);
+    options.bags = {BagSizes::up_to(3)};
     options.weights = true;
     options.bias = 0.25;
     ClickGenerator generator{options};
@@ -328,7 +347,7 @@ TEST(Generator, GroupsMeetInPairs) {
     GeneratorOptions options = small();
     options.rows = {10, 1000, 1, 50, 7, 300, 20};
     options.groups = 3;
-    options.bags = BagSizes::up_to(3);
+    options.bags = {BagSizes::up_to(3)};
     options.weights = true;
     options.bias = 0.25;
     ClickGenerator generator{options};
@@ -385,7 +404,7 @@ TEST(Generator, AnIdealModelHasAnAucOfAboutFourFifths) {
         for (const BagSizes bags : {BagSizes::single(), BagSizes::fixed(5), BagSizes::up_to(6)}) {
             for (const int groups : {0, 4}) {
                 ClickGenerator generator{
-                    {.rows = std::vector<std::int64_t>(26, 10000), .bags = bags, .groups = groups, .seed = seed}};
+                    {.rows = std::vector<std::int64_t>(26, 10000), .bags = {bags}, .groups = groups, .seed = seed}};
                 ClickBatch batch;
                 generator.generate(0, 20000, batch);
                 const std::vector<float> logits(generator.logits().begin(), generator.logits().end());
@@ -436,8 +455,8 @@ TEST(Generator, TakesNoFeaturesAndNoDenseColumns) {
 TEST(Generator, RefusesOptionsThatMakeNoSense) {
     const auto error = [](const GeneratorOptions& options) { return bad_input([&] { ClickGenerator{options}; }); };
     EXPECT_EQ(error({.rows = {5, 0}}), "a Zipf distribution over 0 rows: give at least 1");
-    EXPECT_EQ(error({.rows = {5}, .bags = {-1, 2}}), "bags of -1 to 2 ids: give 0 <= smallest <= largest");
-    EXPECT_EQ(error({.rows = {5}, .bags = {3, 2}}), "bags of 3 to 2 ids: give 0 <= smallest <= largest");
+    EXPECT_EQ(error({.rows = {5}, .bags = {{-1, 2}}}), "bags of -1 to 2 ids: give 0 <= smallest <= largest");
+    EXPECT_EQ(error({.rows = {5}, .bags = {{3, 2}}}), "bags of 3 to 2 ids: give 0 <= smallest <= largest");
     const std::string negative = "a negative number of dense columns or samples";
     EXPECT_EQ(error({.rows = {5}, .dense_columns = -1}), negative);
     EXPECT_EQ(error({.rows = {5}, .samples = -1}), negative);

@@ -35,7 +35,7 @@ def help_():
     text = run("--help")
     for flag in ("--ranks --hosts --seed --steps --epochs --batch --data --test --explain --trace --json --save --load "
                  "--sharding --collective --pooling --optimizer --order --wire --towers --tower --tower-c --tower-p --tower-dim --prefetch "
-                 "--groups --group-placement --sync-every --sync --moment-scale --plan --profile --profile-out --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
+                 "--groups --group-placement --sync-every --sync --sync-overlap --moment-scale --plan --profile --profile-out --tiers --cut --budget --learning-rate --lr-schedule --dim --rows --bottom --top --deadline").split():
         assert flag in text, flag
     for name in "row col table dp mixed sum mean sgd adagrad rowwise_adagrad adam tree sample fp32 bf16".split():
         assert name in text, name
@@ -149,7 +149,7 @@ def shardings():
     """The same losses to the last bit, whatever the sharding; with one id a bag, lookups are the same bits, too."""
     for optimizer in ("adagrad", "sgd", "adam"):
         expected = None
-        for sharding in ("row", "col", "table", "dp", "flex", "mixed"):
+        for sharding in ("row", "col", "col1", "table", "dp", "flex", "mixed"):
             r = report(*SMALL, "--sharding", sharding, "--optimizer", optimizer)
             check_prediction(r)
             losses = r["losses"]
@@ -347,6 +347,13 @@ def replica_groups():
     for more in (["col", "--requests", "coalesced"], ["table"], ["dp"], ["flex"], ["mixed"]):
         r = report(*SMALL, "--bag", 2, "--sharding", *more, "--groups", 2, "--sync-every", 2)
         assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], more
+    apart = report(*SMALL, "--bag", 2, "--groups", 2, "--sync-every", 2, "--no-sync-overlap")
+    together = report(*SMALL, "--bag", 2, "--groups", 2, "--sync-every", 2)
+    assert [r["config"]["sync_overlap"] for r in (one, apart, together)] == [None, False, True]
+    assert all(apart[key] == together[key] for key in "losses auc bytes memory".split())
+    skewed = ["--sharding", "col1", "--bag", ",".join(map(str, [32, 16, 8, *[1] * 23])), "--ranks", 8, "--hosts", 2]
+    even = [report(*SMALL, *skewed, "--groups", m)["looked_up_rows"]["max_over_mean"] for m in (1, 2, 4, 8)]
+    assert even[0] > 1.2 * even[1] > 1.2 * 1.2 * even[2] and even[3] < 1.05, even
     write_row_plan("rows.plan", ["dp", "row"], [(f"C{i + 1}", [60, 140], [], []) for i in range(26)])
     hot = report(*SMALL, "--sharding", "tiered", "--plan", "rows.plan", "--zipf", 1.8, "--hot-batches", "--groups", 2)
     assert hot["bytes"]["moved"] == hot["bytes"]["predicted"] and hot["hot"]["samples"] > 0
@@ -430,6 +437,9 @@ def replica_groups_wrong():
             (["--groups", 2, "--collective", "hierarchical", "--towers", 2], "2 towers do not divide the 1 hosts of a group"),
             (["--sync", "all"], "--sync without --groups has no effect"),
             (["--sync-every", 2], "--sync-every without --groups has no effect"),
+            (["--no-sync-overlap"], "--sync-overlap without --groups has no effect"),
+            (["--bag", "1,2"], "--bag: 2 numbers; give one for all features, or 26"),
+            (["--bag", "2,0"], "--bag '2,0': give positive numbers, such as 3 or 26 numbers with commas between them"),
             (["--moment-scale", 1], "--moment-scale without --groups has no effect"),
             (["--group-placement", "inside", "--groups", 1], "--group-placement without --groups has no effect")]:
         error = run(*SMALL, "--ranks", 4, "--hosts", 2, *arguments, status=2, says=[text])

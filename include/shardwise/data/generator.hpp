@@ -42,7 +42,7 @@ struct BagSizes {
 struct GeneratorOptions {
     std::vector<std::int64_t> rows = {};  ///< rows of each feature's table
     double exponent = 1.05;               ///< of the Zipf distribution of rows; row 0 is the hottest
-    BagSizes bags = {};                   ///< ids in every bag
+    std::vector<BagSizes> bags = {{}};    ///< ids in every bag; one for all features, or one each
     bool weights = false;                 ///< a weight in [0.5, 1.5) for every id
     std::int64_t dense_columns = 13;
     /// Groups of features that belong together: not what ids do one by one is hidden then, but what two features of a
@@ -72,9 +72,14 @@ class ClickGenerator {
     explicit ClickGenerator(GeneratorOptions options) : options_{std::move(options)} {
         const auto& o = options_;
         o.slice.validate();
-        if (o.bags.smallest < 0 || o.bags.largest < o.bags.smallest)
-            throw BadInput{
-                concat({"bags of ", o.bags.smallest, " to ", o.bags.largest, " ids: give 0 <= smallest <= largest"})};
+        if (o.bags.size() != 1 && o.bags.size() != o.rows.size())
+            throw BadInput{concat(
+                {o.bags.size(), " sizes of bags for ", o.rows.size(), " features: give one for all, or one each"})};
+        for (const BagSizes& bags : o.bags)
+            if (bags.smallest < 0 || bags.largest < bags.smallest)
+                throw BadInput{
+                    concat({"bags of ", bags.smallest, " to ", bags.largest, " ids: give 0 <= smallest <= largest"})};
+        single_ = std::all_of(o.bags.begin(), o.bags.end(), [](const BagSizes& bags) { return bags.one(); });
         if (o.dense_columns < 0 || o.samples < 0 || o.first < 0)
             throw BadInput{"a negative number of dense columns or samples"};
         if (!std::isfinite(o.bias) || !(o.signal >= 0) || !std::isfinite(o.signal))
@@ -92,11 +97,13 @@ class ClickGenerator {
             for (double& effect : dense_effects_)
                 effect *= half / std::sqrt(squares);
         if (o.groups != 0) {
-            row_scale_ = std::sqrt(half / (std::max(1.0, o.bags.mean()) * std::sqrt(form_groups())));
+            row_scale_ = std::sqrt(half / std::sqrt(form_groups()));
             return;
         }
-        const double ids = std::max(1.0, o.bags.mean() * static_cast<double>(o.rows.size()));
-        row_scale_ = half / std::sqrt(ids);
+        double ids = 0;
+        for (std::size_t f = 0; f != o.rows.size(); ++f)
+            ids += bags_of(f).mean();
+        row_scale_ = half / std::sqrt(std::max(1.0, ids));
     }
 
     /// Generates this rank's next batch; it may be empty.
@@ -136,7 +143,7 @@ class ClickGenerator {
             const std::size_t drawn = batch.ids.values.size();
             const KeyedRandom bags{options_.seed, bag_values + f};
             for (std::size_t s = 0; s != logits_.size(); ++s)
-                draw_bag(zipf_[f], KeyedRandom{bags, start + s}, batch.ids);
+                draw_bag(zipf_[f], bags_of(f), KeyedRandom{bags, start + s}, batch.ids);
             add_effects(f, batch.ids, drawn);
         }
         for (std::size_t s = 0; s != logits_.size(); ++s) {
@@ -167,8 +174,12 @@ class ClickGenerator {
     static constexpr std::uint64_t row_effects = std::uint64_t{1} << 32;
     static constexpr std::uint64_t bag_values = std::uint64_t{2} << 32;
 
+    [[nodiscard]] const BagSizes& bags_of(std::size_t feature) const noexcept {
+        return options_.bags[options_.bags.size() == 1 ? 0 : feature];
+    }
+
     // Deals the features, in an order of the seed's, into groups whose sizes differ by one at most.
-    // \returns the number of pairs inside groups
+    // \returns the number of pairs of ids inside groups, of features of one id at least
     double form_groups() {
         const auto features = static_cast<std::int64_t>(options_.rows.size());
         if (options_.groups < 0 || 2 * std::int64_t{options_.groups} > features)
@@ -179,23 +190,23 @@ class ClickGenerator {
             order.emplace_back(KeyedRandom{options_.seed, group_order, f}.bits(), f);
         std::sort(order.begin(), order.end());
         group_of_.resize(order.size());
-        std::vector<std::int64_t> sizes(static_cast<std::size_t>(options_.groups));
+        std::vector<double> sizes(static_cast<std::size_t>(options_.groups));
         double pairs = 0;
         for (std::size_t i = 0; i != order.size(); ++i) {
             const std::size_t group = i % sizes.size();
+            const double ids = std::max(1.0, bags_of(order[i].second).mean());
             group_of_[order[i].second] = static_cast<int>(group);
-            pairs += static_cast<double>(sizes[group]++);
+            pairs += ids * sizes[group];
+            sizes[group] += ids;
         }
         return pairs;
     }
 
     // Appends one bag.
-    void draw_bag(const Zipf& zipf, KeyedRandom random, JaggedBatch<std::int64_t>& ids) const {
+    void draw_bag(const Zipf& zipf, const BagSizes& bags, KeyedRandom random, JaggedBatch<std::int64_t>& ids) const {
         std::int64_t size = 1;
-        if (const BagSizes& bags = options_.bags; !bags.one()) {
-            size = bags.smallest + random.below(std::int64_t{bags.largest} - bags.smallest + 1);
-            ids.lengths.push_back(static_cast<std::int32_t>(size));
-        }
+        if (!bags.one()) size = bags.smallest + random.below(std::int64_t{bags.largest} - bags.smallest + 1);
+        if (!single_) ids.lengths.push_back(static_cast<std::int32_t>(size));
         for (std::int64_t i = 0; i != size; ++i) {
             ids.values.push_back(zipf(random));
             if (options_.weights) ids.weights.push_back(static_cast<float>(0.5 + random.uniform()));
@@ -218,7 +229,7 @@ class ClickGenerator {
                                   ? nullptr
                                   : group_sums_.data() + logits_.size() * static_cast<std::size_t>(group_of_[feature]);
         for (std::size_t s = 0; s != logits_.size(); ++s) {
-            const std::int32_t size = options_.bags.one() ? 1 : ids.lengths[feature * logits_.size() + s];
+            const std::int32_t size = single_ ? 1 : ids.lengths[feature * logits_.size() + s];
             double sum = 0;
             for (std::int32_t i = 0; i != size; ++i)
                 sum += *effect++;
@@ -231,6 +242,7 @@ class ClickGenerator {
     std::vector<Zipf> zipf_;  // one a feature
     std::vector<double> dense_effects_;
     double row_scale_ = 0;
+    bool single_ = true;              // every bag has one id
     std::vector<int> group_of_;       // (feature), or empty
     std::vector<double> logits_;      // (samples)
     std::vector<double> effects_;     // of the ids of one feature
