@@ -63,6 +63,11 @@ with tempfile.TemporaryDirectory() as folder:
     law = schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--law", "zipf:1000:1:4", "--sharding", "row", "--groups", 2, "--sync-every", 4)
     assert [r["kind"] for r in law["rounds"]][3:] == ["sync_rows", "sync_copies", "sync_means"], law
 
+    whole, blocks = (schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--law", "zipf:1000:1:4", "--law", "zipf:1000:1:1", "--sharding", sharding)
+                     for sharding in ("col1", "col4"))
+    ids, vectors = ([sum(payload(r, kind, link) for link in ("host", "cross_host")) for r in (whole, blocks)] for kind in ("ids", "vectors"))
+    assert 3 * ids[0] < ids[1] <= 4 * ids[0] * 1.4 and vectors[0] <= vectors[1] * 1.4, (ids, vectors)
+
     report = schedule("--hosts", 2, "--ranks-per-host", 2, "--batch", 64, "--collective", "hierarchical", "--sharding", "table",
                       "--out", "schedule")
     for order in ("pair", "post"):

@@ -349,7 +349,8 @@ int main(int argc, char** argv) {
     app.add_option("--collective", a.collective, "flat, two_stage, hierarchical, or modules: hierarchical with Dot");
     app.add_option("--sharding", a.sharding,
                    "table, row, col (a block of columns a rank) or col<blocks a table>; with --law: row, flex, dp, "
-                   "table, col, or tiered: rows of each table by FlexShard's plan, in as much memory as row");
+                   "table, col, col1 to col16 (placed by load), or tiered: rows of each table by FlexShard's plan, in "
+                   "as much memory as row");
     app.add_option("--compression", a.compression, "With modules: how many times as wide their input is");
     app.add_option("--law", a.law.laws,
                    "A table and how often its rows are looked up, as plan_rows --law; once a table. In place of "

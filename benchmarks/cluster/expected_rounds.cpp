@@ -20,7 +20,9 @@
 #include "shardwise/planning/row_law.hpp"
 #include "shardwise/planning/row_plans.hpp"
 #include "shardwise/planning/scaling.hpp"
+#include "shardwise/planning/table_balance.hpp"
 #include "shardwise/planning/workloads.hpp"
+#include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/row_plan.hpp"
 
 namespace exchange_schedule {
@@ -38,6 +40,13 @@ Value one_of(const char* flag, const std::string& word, const std::map<std::stri
     for (const auto& [name, value] : meanings)
         known.push_back(name);
     throw sw::BadInput{fmt::format("{} {}: give one of {}", flag, word, fmt::join(known, "; "))};
+}
+
+/// The library's, and blocks of columns placed by load.
+sw::KnownPolicies policies() {
+    sw::KnownPolicies known;
+    known.add_sharding<sw::Col<1>>().add_sharding<sw::Col<2>>().add_sharding<sw::Col<4>>();
+    return known.add_sharding<sw::Col<8>>().add_sharding<sw::Col<16>>();
 }
 
 std::string table_name(std::size_t table) {
@@ -117,6 +126,7 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
         "--reduction", a.reduction,
         {{"auto", std::nullopt}, {"touched", sw::RowReduction::touched}, {"dense", sw::RowReduction::dense}});
     const sw::Workload workload = sw::workload_of(laws, tables, a.batch);
+    sw::set_loads(tables, workload);
     const sw::LayerNames names{.shardings = tiered ? tiers : std::vector{a.sharding},
                                .tiered = tiered,
                                .collective = a.collective,
@@ -139,7 +149,7 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
             all.tiers[0].rows += table.rows;
     }
     const sw::LayerBlueprint layer =
-        sw::draw_layer(a.topology, tables, names, {}, {}, tiered ? &rows : nullptr, a.groups);
+        sw::draw_layer(a.topology, tables, names, {}, policies(), tiered ? &rows : nullptr, a.groups);
     const sw::ExpectedLayerCost cost = layer.expect_cost(workload);
     for (std::size_t part = 0; part < cost.touched.size(); ++part)
         for (const auto& touched : cost.touched[part]) {

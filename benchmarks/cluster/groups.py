@@ -8,7 +8,7 @@ Figure 2 (exchanges and activations grow with the GPUs), Table 2 and Figure 7 (g
     benchmarks/cluster/groups.py --json groups.json --svg groups.svg
 
 exchange_schedule writes the rounds of a step in expectation, those of the sync last, and replay sends them over SimGrid's SMPI, one partner after the other.
-plan_groups says what a GPU holds and how even look-ups are. Tables are whole (blocks of columns would be more even), with look-ups that differ between tables by
+plan_groups says what a GPU holds and how even look-ups are. Tables are cut into four blocks of columns, placed by load, with look-ups that differ between tables by
 up to 20 times. A step is look-ups at --lookup-rate on the GPU with the most, exchanges and syncs, one after the other, and --compute.
 """
 
@@ -24,8 +24,12 @@ import time
 import sweep
 
 GROUP = 16  # GPUs of a group
-TABLES = [(200_000 * (1 + t % 5), (1, 2, 3, 20, 5, 1, 8, 1)[t % 8]) for t in range(64)]  # rows, look-ups a sample
-LAWS = [word for rows, lookups in TABLES for word in ("--law", f"zipf:{rows}:1.05:{lookups}")]
+
+
+def laws(args):
+    """A table each: rows, power law, look-ups a sample."""
+    tables = [(200_000 * (1 + t % 5), args.lookups * (1, 2, 3, 20, 5, 1, 8, 1)[t % 8]) for t in range(args.tables)]
+    return [word for rows, lookups in tables for word in ("--law", f"zipf:{rows}:{args.zipf}:{lookups}")]
 
 
 def run(command):
@@ -39,17 +43,18 @@ def measure(args, folder, hosts, groups, placement="across"):
     """Of one number of groups."""
     cluster = sweep.CLUSTERS[args.cluster]
     path, plan = os.path.join(folder, "schedule"), os.path.join(folder, "plan.json")
-    cut = ["--groups", groups, *(["--group-placement", placement] if groups > 1 else [])]
-    shape = ["--hosts", hosts, "--ranks-per-host", sweep.RANKS_A_HOST, "--batch", args.batch, "--dim", args.dim, "--sharding", "table"]
-    schedule = json.loads(run([os.path.join(args.build, "benchmarks/exchange_schedule"), *LAWS, *shape, *cut, "--out", path]))
+    cut = ["--groups", groups, *(["--group-placement", placement, "--sync-every", args.sync_every] if groups > 1 else [])]
+    shape = [*laws(args), "--hosts", hosts, "--ranks-per-host", sweep.RANKS_A_HOST, "--batch", args.batch, "--dim", args.dim, "--sharding", args.sharding]
+    schedule = json.loads(run([os.path.join(args.build, "benchmarks/exchange_schedule"), *shape, *cut, "--out", path]))
     us = sweep.simulate(args.build, folder, cluster, hosts, path, "pair", 0.0, 0)
-    run([os.path.join(args.build, "examples/plan_groups"), *LAWS, *shape, *cut, "--optimizer", "sgd", "--lookup-rate", args.lookup_rate, "--other-memory", args.other_memory,
+    run([os.path.join(args.build, "examples/plan_groups"), *shape, *cut, "--optimizer", "sgd", "--lookup-rate", args.lookup_rate, "--other-memory", args.other_memory,
          "--host-bandwidth", cluster["host"], "--cross-bandwidth", cluster["cross_host"], "--memory", args.memory, "--compute", args.compute, "--json", plan])
     with open(plan, encoding="utf-8") as file:
         choice = next(c for c in json.load(file)["choices"] if c["groups"] == groups)
     ranks = hosts * sweep.RANKS_A_HOST
     exchange, sync = (1e-3 * sum(t for kind, t in us.items() if kind.startswith("sync_") == of) for of in (False, True))
     exchange -= 1e-3 * us.get("reduction", 0)
+    sync /= args.sync_every  # a step
     lookup = 1e3 * choice["seconds"]["lookup"] * choice["imbalance"]
     step = args.compute + lookup + exchange + sync
     return {"ranks": ranks, "groups": groups, "placement": placement if groups > 1 else None, "exchange_ms": exchange, "sync_ms": sync, "lookup_ms": lookup, "imbalance": choice["imbalance"],
@@ -58,14 +63,14 @@ def measure(args, folder, hosts, groups, placement="across"):
 
 
 def markdown(out):
-    lines = ["| GPUs | | exchange ms | sync ms | look-ups ms | imbalance | activations MB | tables MB | fits | samples/s | scaling factor |",
-             "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |"]
+    lines = ["| GPUs | | exchange ms | sync ms | look-ups ms | imbalance | activations MB | tables MB | peak MB | fits | samples/s | scaling factor |",
+             "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: |"]
     for name, title in (("full", "all GPUs"), ("fixed", f"groups of {GROUP}")):
         first = out[name][0]
         for r in out[name]:
             factor = r["samples_per_second"] / first["samples_per_second"] * first["ranks"] / r["ranks"]
             lines.append(f"| {r['ranks']} | {title} | {r['exchange_ms']:.2f} | {r['sync_ms']:.2f} | {r['lookup_ms']:.2f} | {r['imbalance']:.2f} | {r['memory']['flights'] / 1e6:.0f} "
-                         f"| {r['memory']['tables'] / 1e6:.0f} | {'yes' if r['fits'] else 'no'} | {r['samples_per_second']:,.0f} | {100 * factor:.0f} % |")
+                         f"| {r['memory']['tables'] / 1e6:.0f} | {r['memory']['peak'] / 1e6:.0f} | {'yes' if r['fits'] else 'no'} | {r['samples_per_second']:,.0f} | {100 * factor:.0f} % |")
     lines += ["", "| GPUs | groups | copies on | sync ms | across hosts over inside | exchange ms |", "| ---: | ---: | --- | ---: | ---: | ---: |"]
     across = {(r["ranks"], r["groups"]): r["sync_ms"] for r in out["syncs"] if r["placement"] == "across"}
     for r in out["syncs"]:
@@ -94,7 +99,7 @@ def draw(out, path):
     axes[2].plot([r["ranks"] for r in out["fixed"]], [first["samples_per_second"] * r["ranks"] / first["ranks"] / 1e6 for r in out["fixed"]], color="#888888", linestyle="--", label="linear")
     for r in out["full"]:
         if not r["fits"]:
-            axes[2].annotate("does not fit", (r["ranks"], r["samples_per_second"] / 1e6), fontsize=8, color="#b3541e", ha="center", va="top", xytext=(0, -6), textcoords="offset points")
+            axes[2].annotate("does not fit", (r["ranks"], r["samples_per_second"] / 1e6), fontsize=8, color="#b3541e", ha="right", va="top", xytext=(0, -30), textcoords="offset points")
     axes[2].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path)
@@ -104,10 +109,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, nargs="+", default=[2, 4, 8, 16], help="hosts of 8 GPUs (default 2 4 8 16)")
     parser.add_argument("--cluster", choices=list(sweep.CLUSTERS), default="A100")
-    parser.add_argument("--batch", type=int, default=2048, help="samples a GPU (default 2048)")
+    parser.add_argument("--batch", type=int, default=1152, help="samples a GPU (default 1152)")
+    parser.add_argument("--tables", type=int, default=32, help="of 200,000 to a million rows (default 32)")
+    parser.add_argument("--lookups", type=int, default=40, help="of a sample in each table, times 1 to 20 (default 40)")
+    parser.add_argument("--zipf", type=float, default=1.2, help="exponent of the power law of ids (default 1.2)")
+    parser.add_argument("--sharding", default="col4", help="of the tables (default col4)")
+    parser.add_argument("--sync-every", type=int, default=4, help="steps (default 4)")
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--lookup-rate", type=float, default=200.0, metavar="GB/s", help="of rows that a GPU looks up and updates")
-    parser.add_argument("--compute", type=float, default=20.0, metavar="MS", help="of a step beside the embedding layer")
+    parser.add_argument("--compute", type=float, default=300.0, metavar="MS", help="of a step beside the embedding layer")
     parser.add_argument("--memory", type=float, default=3.0, metavar="GB", help="that a GPU has")
     parser.add_argument("--other-memory", type=float, default=0.0, metavar="GB", help="of it, beside the embedding layer")
     parser.add_argument("--build", default=os.path.join(sweep.ROOT, "build/simgrid"), metavar="FOLDER")

@@ -20,7 +20,7 @@ def made(imbalance, exchange, overlap):
 
 
 assert made(lambda m: 8 / m, lambda m: 9 - m, 1) == [True] * 4
-assert made(lambda m: 1, lambda m: 9 - m, 1) == [False, True, True, True]
+assert made(lambda m: 1.1, lambda m: 9 - m, 1) == [False, True, True, True]
 assert made(lambda m: 8 / m, lambda m: 9 if m == 4 else 9 - m, 1) == [True, False, False, True]
 assert made(lambda m: 8 / m, lambda m: 9 - m, -1) == [True, True, True, False]
 

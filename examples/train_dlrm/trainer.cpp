@@ -200,6 +200,7 @@ void Trainer::train() {
 }
 
 void Trainer::begin() {
+    sw::barrier(below_);  // clocks start together: what a rank's tables took to fill is no step's
     meter_.begin(model_, batches_);
     seconds_ = 0;
     batches_.forget_seconds();
