@@ -34,7 +34,9 @@ with tempfile.TemporaryDirectory() as folder:
     assert again.stdout == ran.stdout
     with open(path, encoding="utf-8") as file:
         runs = json.load(file)["runs"]
-assert len(runs) == 2 * len(WAYS) - 1 and "- imbalance falls with M: yes" in ran.stdout
+assert len(runs) == 2 * len(WAYS) - 1
+uneven = {run["groups"]: run["imbalance"][0] for run in runs}
+assert uneven[1] > 1.5 * uneven[2] > 1.5 * 1.5 * uneven[4] and uneven[8] < 1.2, uneven
 assert all(len(run["samples_per_second"]) == 2 and min(run["samples_per_second"]) > 0 for run in runs)
 assert all((min(run["replica_sync_mean"]) > 0) == (run["groups"] > 1) for run in runs)
 alone = runs[0]
