@@ -253,7 +253,7 @@ int run(const Arguments& a) {
     if (a.compression < 1 || a.dim % a.compression != 0)
         throw sw::BadInput{fmt::format("--compression {}: give a divisor of --dim {}", a.compression, a.dim)};
     if (a.collective != "modules" && a.compression != 1)
-        throw sw::BadInput{"--compression without --collective modules has no effect: leave it away"};
+        throw sw::BadInput{"--compression without --collective modules has no effect: leave it out"};
     const sw::LayerBlueprint layer = found->second(a);
     std::vector<Round> all;
     for (sw::SegmentCost& round : rounds(layer, a))
@@ -305,7 +305,7 @@ void check_effects(const CLI::App& app, const Arguments& a) {
         if (law && given(flag))
             throw sw::BadInput{
                 fmt::format("{} has no effect with --law: each law is a table of one feature with its own "
-                            "rows and look-ups, so leave it away",
+                            "rows and look-ups, so leave it out",
                             flag)};
     for (const char* flag : {"--tiers", "--cut", "--pooling", "--reduction", "--apart"})
         if (!law && given(flag))
@@ -315,7 +315,7 @@ void check_effects(const CLI::App& app, const Arguments& a) {
             throw sw::BadInput{fmt::format("{} has no effect with --sharding {}: it is of tiers", flag, a.sharding)};
     for (const char* flag : {"--group-placement", "--sync-every", "--sync"})
         if (a.groups == 1 && given(flag))
-            throw sw::BadInput{fmt::format("{} without --groups has no effect: give both, or leave it away", flag)};
+            throw sw::BadInput{fmt::format("{} without --groups has no effect: give both, or leave it out", flag)};
     if (a.group_placement != "across" && a.group_placement != "inside")
         throw sw::BadInput{fmt::format("--group-placement '{}': give across or inside", a.group_placement)};
     if (a.sync != "touched" && a.sync != "all")

@@ -55,7 +55,7 @@ def measure(args, folder, hosts, groups, placement="across"):
     exchange, sync = (1e-3 * sum(t for kind, t in us.items() if kind.startswith("sync_") == of) for of in (False, True))
     exchange -= 1e-3 * us.get("reduction", 0)
     sync /= args.sync_every  # a step
-    lookup = 1e3 * choice["seconds"]["lookup"] * choice["imbalance"]
+    lookup = 1e3 * choice["seconds"]["lookup"]
     step = args.compute + lookup + exchange + sync
     return {"ranks": ranks, "groups": groups, "placement": placement if groups > 1 else None, "exchange_ms": exchange, "sync_ms": sync, "lookup_ms": lookup, "imbalance": choice["imbalance"],
             "step_ms": step, "memory": choice["memory"], "fits": choice["fits"], "samples_per_second": 1e3 * args.batch * ranks / step,
@@ -129,7 +129,7 @@ def main():
         if hosts < 2 or hosts * sweep.RANKS_A_HOST % GROUP != 0:
             parser.error(f"--hosts {hosts}: groups are of {GROUP} GPUs, so give multiples of {GROUP // sweep.RANKS_A_HOST}")
     if args.svg and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it out")
     if args.read:
         with open(args.read, encoding="utf-8") as file:
             out = json.load(file)

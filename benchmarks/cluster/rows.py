@@ -195,11 +195,11 @@ def main():
     if args.hosts < 2:
         parser.error(f"--hosts {args.hosts}: give at least 2, since the paper's all-to-all crosses hosts")
     if args.law and args.models:
-        parser.error("--models has no effect with --law: leave one of them away")
+        parser.error("--models has no effect with --law: leave one of them out")
     if args.read and (args.law or args.models or args.order != "pair" or any(getattr(args, n) != v for n, v in SETTING.items())):
-        parser.error("--read simulates nothing: leave away what says what to simulate")
+        parser.error("--read simulates nothing: leave out what says what to simulate")
     if args.svg and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it out")
     if args.read:
         with open(args.read, encoding="utf-8") as file:
             records = json.load(file)

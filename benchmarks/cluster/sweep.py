@@ -240,7 +240,7 @@ def main():
     parser.add_argument("--read", metavar="FILE", help="simulate nothing: print or draw what --json wrote")
     args = parser.parse_args()
     if args.svg and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it out")
     if args.mpi:
         records = measure_mpi(args.build, 15)
         print(markdown_mpi(records))

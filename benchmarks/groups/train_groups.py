@@ -165,7 +165,7 @@ def main():
     if args.rounds < 1 or args.batch < 1 or args.dim < 1 or args.steps < 5:
         parser.error("--rounds, --batch and --dim are at least 1, --steps at least 5")
     if args.svg and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it out")
     if args.read:
         with open(args.read, encoding="utf-8") as file:
             out = json.load(file)

@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--read", metavar="FILE", help="train nothing: print or draw what --json wrote")
     args = parser.parse_args()
     if args.svg and importlib.util.find_spec("matplotlib") is None:
-        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it away")
+        parser.error("--svg needs matplotlib: pip install matplotlib, or leave it out")
     if not 2 <= args.seeds <= MOST_SEEDS:
         parser.error(f"--seeds {args.seeds}: 2 to {MOST_SEEDS}")
     if args.tuning_seeds < 1 or args.batch < 1 or args.test_samples < 1:

@@ -361,7 +361,7 @@ std::optional<Arguments> parse(int argc, char** argv) {
     for (const char* flag : {"--feature-groups", "--data-seed", "--zipf", "--samples", "--test-samples"})
         if (!o.data.empty() && app.get_option(flag)->count() != 0)
             throw sw::BadInput{fmt::format(
-                "{} has no effect with --data: it is for generated clicks; leave one of the two away", flag)};
+                "{} has no effect with --data: it is for generated clicks; leave one of the two out", flag)};
     if (a.strategy != "both" && app.get_option("--trainings")->count() != 0)
         throw sw::BadInput{
             fmt::format("--trainings has no effect with one strategy, '{}': give --strategy both", a.strategy)};

@@ -121,6 +121,9 @@ Plan make_plan(const Options& o) {
         progress.done(plan.choices.size());
     }
     progress.end();
+    if (std::all_of(plan.choices.begin(), plan.choices.end(),
+                    [](const sw::GroupChoice& c) { return !c.refused.empty(); }))
+        throw sw::BadInput{plan.choices.front().refused};
     plan.best = sw::best_groups(plan.choices);
     plan.balance = balance_of(plan, draw);
     return plan;
@@ -141,7 +144,7 @@ void print(const Plan& plan, const Options& o) {
         const sw::GroupChoice& c = plan.choices[i];
         fmt::print("{:<18} ", name_of(c.groups));
         if (!c.refused.empty()) {
-            fmt::print("does not go: {}\n", c.refused);
+            fmt::print("not possible: {}\n", c.refused);
             continue;
         }
         const auto ms = [](double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); };
@@ -189,7 +192,7 @@ ordered_json to_json(const Plan& plan, const Options& o) {
                     {"imbalance", c.step.imbalance},
                     {"seconds",
                      {{"compute", c.step.compute},
-                      {"lookup", c.step.lookup},
+                      {"lookup", c.step.lookup * c.step.imbalance},
                       {"exchange", c.step.exchange},
                       {"sync", c.step.sync},
                       {"step", c.step.total()}}},

@@ -168,11 +168,11 @@ Profiles count_rows(const Options& o) {
     for (const std::string& file : o.files)
         if (!o.caches.empty() && std::filesystem::exists(file) && !are_regular({file}))
             throw sw::BadInput{
-                fmt::format("{} is no regular file, and --cache reads it twice: leave --cache away", file)};
+                fmt::format("{} is no regular file, and --cache reads it twice: leave --cache out", file)};
     for (const std::string& file : o.files)
         if (o.ranks > 1 && std::filesystem::exists(file) && !are_regular({file}))
             throw sw::BadInput{
-                fmt::format("{} is no regular file, and is read once: leave --ranks {} away", file, o.ranks)};
+                fmt::format("{} is no regular file, and is read once: leave --ranks {} out", file, o.ranks)};
     Profiles profiles;
     sw::ThreadWorld world{
         sw::ThreadWorldOptions{.topology = sw::Topology::of(o.ranks, 1), .deadline = std::chrono::hours{24}}};

@@ -124,7 +124,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, std::str
     if (split_option->count() != 0) o.split = split;
     if (counters->count() != 0 && o.counters < 1)
         throw sw::BadInput{
-            fmt::format("--counters {}: give at least 1, or leave it away to count every row", o.counters)};
+            fmt::format("--counters {}: give at least 1, or leave it out to count every row", o.counters)};
     check(o);
     return o;
 }

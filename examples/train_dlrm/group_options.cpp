@@ -3,6 +3,7 @@
 #include "group_options.hpp"
 
 #include <charconv>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -60,7 +61,9 @@ void read_groups(const CLI::App& app, Options& o, const GroupFlags& flags) {
     if (flags.groups < 1) throw sw::BadInput{fmt::format("--groups {}: give at least 1", flags.groups)};
     for (const char* flag : {"--group-placement", "--sync-every", "--sync", "--sync-overlap", "--moment-scale"})
         if (flags.groups == 1 && given(flag))
-            throw sw::BadInput{fmt::format("{} without --groups has no effect: give both, or leave it away", flag)};
+            throw sw::BadInput{fmt::format(
+                "{} without --groups has no effect: give both, or leave it out",
+                std::string_view{flag} != "--sync-overlap" || flags.sync_overlap ? flag : "--no-sync-overlap")};
     o.groups.count = flags.groups;
     if (flags.groups == 1) return;
     using Placement = sw::GroupPlacement;
@@ -74,7 +77,7 @@ void read_groups(const CLI::App& app, Options& o, const GroupFlags& flags) {
     o.sync_overlap = flags.sync_overlap;
     if (flags.moment_scale != "groups") o.moment_scale = parse_scale(flags.moment_scale, flags.groups);
     if (o.policies.optimizer == "sgd" && given("--moment-scale"))
-        throw sw::BadInput{"--moment-scale with --optimizer sgd has no effect: sgd has no moments; leave it away"};
+        throw sw::BadInput{"--moment-scale with --optimizer sgd has no effect: sgd has no moments; leave it out"};
 }
 
 sw::Topology group_topology(const Options& o, const sw::Topology& world) {

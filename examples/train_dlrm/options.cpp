@@ -368,7 +368,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
                              "--law", "--users", "--length"})
         if (!o.data.empty() && given(flag) && !(o.sequences && std::string_view{flag} == "--data-seed"))
             throw sw::BadInput{
-                fmt::format("{} has no effect with --data: it is for generated {}; leave one of the two away", flag,
+                fmt::format("{} has no effect with --data: it is for generated {}; leave one of the two out", flag,
                             o.sequences ? "histories" : "clicks")};
     if (steps_option->count() != 0) o.steps = steps;
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
@@ -378,9 +378,9 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     for (const char* flag : {"--tower-c", "--tower-p", "--tower-dim"})
         if (p.tower == "pass" && given(flag))
             throw sw::BadInput{std::string{flag} +
-                               " without --tower dot or cross has no effect: give one, or leave it away"};
+                               " without --tower dot or cross has no effect: give one, or leave it out"};
     if (o.model == "dlrm" && p.tower != "cross" && given("--cross-rank"))
-        throw sw::BadInput{"--cross-rank without --tower cross has no effect: give both, or leave it away"};
+        throw sw::BadInput{"--cross-rank without --tower cross has no effect: give both, or leave it out"};
     if (!given("--tower-c")) o.per_feature = p.tower == "dot" && !given("--tower-p") ? 1 : 0;
     if (!given("--tower-p")) o.per_tower = p.tower == "cross" ? 1 : 0;
     if (!given("--tower-dim")) o.tower_dim = std::max(1, o.dim / 2);
@@ -400,7 +400,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         o.ranks = job;
         if (ranks_given && ranks != job)
             throw sw::BadInput{
-                fmt::format("--ranks {} in a job of {} processes: leave it away under mpirun", ranks, job)};
+                fmt::format("--ranks {} in a job of {} processes: leave it out under mpirun", ranks, job)};
     } else if (ranks_given) {
         o.ranks = ranks;
     }

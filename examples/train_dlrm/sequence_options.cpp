@@ -84,10 +84,9 @@ void read_sequences(const CLI::App& app, Options& o) {
         throw sw::BadInput{
             fmt::format("--pooling '{}': there is no such pooling; give attention, transformer or mean", s.pooling)};
     if (s.pooling == "mean" && given("--heads"))
-        throw sw::BadInput{
-            "--heads has no effect with --pooling mean: give attention or transformer, or leave it away"};
+        throw sw::BadInput{"--heads has no effect with --pooling mean: give attention or transformer, or leave it out"};
     if (s.pooling != "transformer" && given("--blocks"))
-        throw sw::BadInput{"--blocks has no effect without --pooling transformer: give both, or leave it away"};
+        throw sw::BadInput{"--blocks has no effect without --pooling transformer: give both, or leave it out"};
     if (s.pooling != "mean" && o.dim % s.heads != 0)
         throw sw::BadInput{fmt::format("--heads {} with --dim {}: the heads divide the columns", s.heads, o.dim)};
     if (o.policies.sharding == "mixed")
@@ -95,7 +94,7 @@ void read_sequences(const CLI::App& app, Options& o) {
     for (const char* flag : {"--rows", "--zipf"})
         if (given("--law") && given(flag))
             throw sw::BadInput{fmt::format(
-                "{} has no effect with --law {}: the law has its own; leave one of the two away", flag, s.law)};
+                "{} has no effect with --law {}: the law has its own; leave one of the two out", flag, s.law)};
     if (o.data.empty() && !given("--rows")) s.rows = 5000;
     s.histories = make_histories(s, o.data, o.zipf, o.data_seed.value_or(o.seed));
 }

@@ -106,7 +106,7 @@ void check_tuning(const CLI::App& app, const Options& o) {
         if (given(app, flag))
             throw sw::BadInput{fmt::format("{} has no effect with --tune-cache: it says how many rows dp has", flag)};
     if (given(app, "--tiers") && app.get_option("--tiers")->as<std::string>() != "dp,row")
-        throw sw::BadInput{"--tune-cache is of tiers dp,row: leave --tiers away"};
+        throw sw::BadInput{"--tune-cache is of tiers dp,row: leave --tiers out"};
     if (o.hot_batches)
         throw sw::BadInput{
             "--tune-cache with --hot-batches: steps of two kinds have no one time; tune the cache first, and give "
@@ -126,12 +126,12 @@ void check_hot_batches(const CLI::App& app, const Options& o) {
     if (o.policies.sharding != "tiered")
         throw sw::BadInput{
             fmt::format("--hot-batches with --sharding {}: hot samples have rows of tier dp alone; give --sharding "
-                        "tiered, or leave it away",
+                        "tiered, or leave it out",
                         o.policies.sharding)};
     if (o.policies.tiers[0] != "dp")
         throw sw::BadInput{
             fmt::format("--hot-batches with tiers {}: hot samples have rows of tier dp alone; give tiers dp,row or "
-                        "dp,flex,row, or leave it away",
+                        "dp,flex,row, or leave it out",
                         fmt::join(o.policies.tiers, ","))};
 }
 
@@ -163,16 +163,16 @@ void read_placing(const CLI::App& app, Options& o, const TierFlags& flags) {
         if (o.policies.sharding != "tiered")
             throw sw::BadInput{
                 fmt::format("{} has no effect with --sharding {}: it is for planning which rows are in which tier; "
-                            "give --sharding tiered, or leave it away",
+                            "give --sharding tiered, or leave it out",
                             flag, o.policies.sharding)};
         if (!o.plan.empty())
             throw sw::BadInput{fmt::format(
-                "{} has no effect with --plan {}: the plan is made; leave one of the two away", flag, o.plan)};
+                "{} has no effect with --plan {}: the plan is made; leave one of the two out", flag, o.plan)};
     }
     if (!o.profile.empty() && !o.profile_out.empty())
         throw sw::BadInput{fmt::format(
             "--profile-out has no effect with --profile {}: the trainer counts nothing itself; leave one of "
-            "the two away",
+            "the two out",
             o.profile)};
     if (o.policies.sharding != "tiered") return;
     if (!o.plan.empty()) {

@@ -328,7 +328,7 @@ TEST(hot_batches, bad_input) {
     EXPECT_EQ(
         error([] { sw::HotRows{layer_of(false)}; }),
         "hot batches with a row plan that replicates no row: give a plan with rows in the first tier, or leave hot "
-        "batches away");
+        "batches out");
     EXPECT_EQ(error([] {
                   sw::HotRows{layer_of(true, {"flex", "row"})};
               }).find("hot batches for a layer whose first"),

@@ -155,6 +155,18 @@ TEST(data_parallel, samples_of_the_world_and_of_a_group) {
     const sw::SampleCounts nobody = sw::count_samples(groups, 0, std::vector<std::int64_t>(4));
     EXPECT_EQ(nobody.to_group(), 1.0F);
     EXPECT_EQ(nobody.to_world(), 1.0);
+    const auto refused = [&](int rank, const std::vector<std::int64_t>& by_rank) {
+        try {
+            static_cast<void>(sw::count_samples(groups, rank, by_rank));
+        } catch (const sw::BadInput& error) {
+            return std::string{error.what()};
+        }
+        return std::string{};
+    };
+    EXPECT_EQ(refused(0, {1, 2, 3}),
+              "samples of rank 0, of 3 ranks: the world has 4 ranks, give a number of samples for each");
+    EXPECT_NE(refused(4, samples).find("samples of rank 4"), std::string::npos);
+    EXPECT_EQ(refused(0, {1, 2, -3, 4}), "rank 2 has -3 samples: give 0 or more");
 }
 
 TEST(data_parallel, a_wide_sum_is_rounded_once) {

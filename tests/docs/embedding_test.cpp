@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -50,6 +51,26 @@ TEST(Embedding, ALayerAndItsTables) {
         EXPECT_EQ(layer.features(), (std::vector<std::string>{"user", "seen", "bought"}));
         EXPECT_EQ(layer.width(), 2 + 4 + 4);
         EXPECT_EQ(layer.forward(picture).columns(), layer.width());
+    });
+}
+
+TEST(Embedding, ReadingTables) {
+    sw::ThreadWorld world{two_ranks};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        std::span<const float> row;
+        // clang-format off
+        layer.for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& numbers) {
+            if (layer.tables()[static_cast<std::size_t>(shard.table)].name != "item") return;
+            for (std::int64_t local = 0; local < shard.rows; ++local)
+                if (numbers(local) == 40)                      // row 40 of the table, or a part of its columns
+                    row = {shard.weights + local * shard.dim,  // a std::span<const float>
+                           static_cast<std::size_t>(shard.dim)};
+        });
+        // clang-format on
+        const sw::MatrixView<const float> output = layer.forward(picture);
+        EXPECT_EQ(row.empty(), comm.rank() == 0);
+        EXPECT_TRUE(std::equal(row.begin(), row.end(), output.row(1) + 6));  // feature 'bought' of sample 1
     });
 }
 

@@ -63,6 +63,47 @@ TEST(Groups, ALoop) {
     });
 }
 
+struct Step {
+    std::vector<sw::JaggedView<int>> views;  // (rank of the world)
+};
+
+TEST(Groups, WhatASyncMoves) {
+    const std::vector<sw::TableConfig>& tables = grouped_tables;
+    std::vector<sw::JaggedBatch<int>> batches;
+    for (int rank = 0; rank < 4; ++rank)
+        batches.push_back({.samples = 2, .features = 1, .values = {rank, 7}});
+    std::vector<Step> steps(4);
+    for (Step& step : steps)
+        for (const auto& batch : batches)
+            step.views.push_back(batch.view());
+    sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Groups<2, sw::SyncEvery<3>>> layer{comm, tables};
+        const std::vector<float> gradient(2 * 4, 0.5F);
+        // clang-format off
+        sw::SyncTally tally;  // of a layer that has made no step yet; SyncTally{layer.steps()} of one whose copies are equal now
+        std::int64_t predicted = 0;
+        for (const Step& step : steps) {  // (rank of the world): the batches of all ranks
+            const sw::LayerCost cost = layer.predict_cost(step.views, nullptr, sw::BatchKind::any, &tally);
+            const sw::Traffic sent = cost.sync.sent_by(comm.rank());  // nothing where no sync follows the step
+            predicted += sent.host.payload + sent.cross_host.payload;
+        }
+        for (const sw::SegmentCost& round : layer.blueprint().predict_sync(tally, comm.rank())) {  // of layer.sync(), now
+            const sw::Traffic sent = round.traffic.sent_by(comm.rank());
+            predicted += sent.host.payload + sent.cross_host.payload;
+        }
+        // clang-format on
+        for (const Step& step : steps) {
+            static_cast<void>(layer.forward(step.views[static_cast<std::size_t>(comm.rank())]));
+            layer.backward({gradient.data(), 2, 4});
+        }
+        EXPECT_TRUE(layer.sync());
+        EXPECT_FALSE(layer.sync());
+        EXPECT_GT(predicted, 0);
+        EXPECT_EQ(layer.synced_payload(), predicted);
+    });
+}
+
 TEST(Groups, AChoice) {
     using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>>;
     const sw::Topology cluster_topology{.hosts = 2, .ranks_per_host = 4};
@@ -70,14 +111,17 @@ TEST(Groups, AChoice) {
     const std::vector<sw::TableConfig>& tables = grouped_tables;
     // clang-format off
         const sw::DrawGroups draw = [&](const sw::GroupOptions& groups) {
-            return Layer::blueprint(cluster_topology, tables, {}, {}, {}, nullptr, groups);
+            return Layer::blueprint(cluster_topology, tables, {}, {}, {}, nullptr, groups);  // no towers, constants, module, row plan
         };
         const std::vector<sw::GroupOptions> ways{
             {.count = 1}, {.count = 2}, {.count = 4}, {.count = 4, .placement = sw::GroupPlacement::inside_hosts}};
         const sw::GroupSetting setting{.compute = 3e-3, .lookup_rate = 20e9, .room = 40e9};  // seconds, bytes a second, bytes
         const std::vector<sw::GroupChoice> choices = sw::weigh_groups(draw, ways, workload, setting);
         const std::optional<std::size_t> best = sw::best_groups(choices);
-        if (best) std::printf("%d groups: %.3f ms a step\n", ways[*best].count, 1e3 * choices[*best].step.total());
+        if (best)
+            std::printf("%d groups %s: %.3f ms a step\n", choices[*best].groups.count,
+                        choices[*best].groups.placement == sw::GroupPlacement::inside_hosts ? "inside hosts" : "across hosts",
+                        1e3 * choices[*best].step.total());
     // clang-format on
     EXPECT_TRUE(best);
     EXPECT_TRUE(choices[3].possible());

@@ -75,13 +75,13 @@ TEST(Groups, ATypeAndOptionsSayTheSameOrOneOfThemSays) {
 TEST(Groups, WhatPolicyAndOptionsSayDifferentlyIsRefused) {
     using All = sw::Groups<2, sw::InsideHosts, sw::SyncEvery<3>, sw::AllRows>;
     EXPECT_EQ(refused<All>({.count = 4}),
-              "the layer's policy says groups 2, and its options say 4: leave one of them away");
+              "the layer's policy says groups 2, and its options say 4: leave one of them out");
     EXPECT_EQ(refused<All>({.count = 2, .placement = sw::GroupPlacement::across_hosts}),
-              "the layer's policy says placement inside, and its options say across: leave one of them away");
+              "the layer's policy says placement inside, and its options say across: leave one of them out");
     EXPECT_EQ(refused<All>({.count = 2, .placement = {}, .sync_every = 1}),
-              "the layer's policy says steps between syncs 3, and its options say 1: leave one of them away");
+              "the layer's policy says steps between syncs 3, and its options say 1: leave one of them out");
     EXPECT_EQ(refused<All>({.count = 2, .placement = {}, .sync_every = {}, .rows = sw::SyncRows::touched}),
-              "the layer's policy says synced rows all, and its options say touched: leave one of them away");
+              "the layer's policy says synced rows all, and its options say touched: leave one of them out");
 }
 
 TEST(Groups, WhatThePlacementDoesNotHaveIsRefusedWithWhatItHas) {
@@ -92,12 +92,12 @@ TEST(Groups, WhatThePlacementDoesNotHaveIsRefusedWithWhatItHas) {
               "4 groups inside hosts, of 2 hosts of 2 ranks: the copies of a shard are ranks of one host; give one of "
               "1, 2");
     EXPECT_EQ(refused<>({.count = 2, .placement = {}, .sync_every = 0}),
-              "a sync of copies every 0 steps: give a positive number");
+              "sync_every 0: copies are synced every so many steps; give a positive number");
     for (const sw::GroupOptions& useless :
          {sw::GroupOptions{.count = 1, .placement = sw::GroupPlacement::across_hosts},
           sw::GroupOptions{.count = 1, .placement = {}, .sync_every = 2},
           sw::GroupOptions{.count = 1, .placement = {}, .sync_every = {}, .rows = sw::SyncRows::all}})
-        EXPECT_NE(refused<>(useless).find("where there is one group, which has no copies: leave it away, or give more "
+        EXPECT_NE(refused<>(useless).find("where there is one group, which has no copies: leave it out, or give more "
                                           "groups"),
                   std::string::npos);
     const auto towers = [&](const sw::Towers& asked) {
@@ -106,9 +106,10 @@ TEST(Groups, WhatThePlacementDoesNotHaveIsRefusedWithWhatItHas) {
                                                                                    {}, {}, nullptr, {.count = 2});
         });
     };
-    EXPECT_EQ(towers({{"a"}, {"b"}}),
-              "2 towers do not divide the 1 hosts of a group: of 2 groups each has every table, "
-              "and towers of its own");
+    EXPECT_EQ(
+        towers({{"a"}, {"b"}}),
+        "2 towers do not divide the 1 host of each of 2 groups: a group has towers of its own; give a number that "
+        "divides its hosts");
 }
 
 /// c as the rule of a layer has it.
@@ -139,7 +140,7 @@ TEST(Groups, MomentsAreScaledByTheirNumberUnlessTheRuleSaysElse) {
         });
     };
     EXPECT_EQ(named("rms_prop", 2.5F, 4), "nothing was wrong");
-    EXPECT_EQ(named("sgd", 2.0F, 4), "optimizer 'sgd' has no moment to scale: leave the moment scale away");
+    EXPECT_EQ(named("sgd", 2.0F, 4), "optimizer 'sgd' has no moment to scale: leave the moment scale out");
     for (const float wrong : {4.5F, 0.0F, -1.0F, std::numeric_limits<float>::quiet_NaN()})
         EXPECT_NE(named("adam", wrong, 4).find("moment"), std::string::npos) << wrong;
 }

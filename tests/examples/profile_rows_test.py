@@ -290,7 +290,7 @@ def bad_data():
     run("--trace", "empty", status=2, says=["empty: no look-ups: every file is empty"])
     run("--data", "t.txt", status=2, says=["t.txt, line 1: 1 column, expected 40 separated by tabs"])
     os.mkfifo("pipe")
-    run("--trace", "pipe", "--ranks", 2, status=2, says=["pipe is no regular file, and is read once: leave --ranks 2 away"])
+    run("--trace", "pipe", "--ranks", 2, status=2, says=["pipe is no regular file, and is read once: leave --ranks 2 out"])
 
 
 def bad_usage():
@@ -306,7 +306,7 @@ def bad_usage():
                             (["--trace", "t.txt", "--rows", 3], "t.txt, line 3, column 1 (row): 3 is no row of the table: its rows are 0 to 2"),
                             (["--sequences", "t.txt", "--rows", "3,4"], "--rows: 2 numbers for the one table of --sequences; give one"),
                             (["--data", "t.txt", "--rows", "3,4"], "--rows: 2 numbers; give one for all features, or 26"),
-                            (["--trace", "t.txt", "--counters", 0], "--counters 0: give at least 1, or leave it away to count every row"),
+                            (["--trace", "t.txt", "--counters", 0], "--counters 0: give at least 1, or leave it out to count every row"),
                             (["--trace", "t.txt", "--counters", 10**12], "1000000000000 counters of rows: give 1 to 2147483648"),
                             (["--trace", "t.txt", "--ranks", 0], "--ranks 0: give at least 1"),
                             (["--trace", "nowhere"], "nowhere: cannot be read"),

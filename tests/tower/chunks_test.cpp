@@ -133,7 +133,7 @@ TEST(ColumnChunks, SayWhatIsWrong) {
     auto view = batch.view();
     view.keys = keys;
     EXPECT_EQ(error_of([&] { static_cast<void>(sw::repeat_ids(view, chunks)); }),
-              "a batch with keys: put its features into the order of the tables, and leave the keys away");
+              "a batch with keys: put its features into the order of the tables, and leave the keys out");
 }
 
 }  // namespace

@@ -222,7 +222,8 @@ SHARDWISE_INLINE void ThreadCommunicator::throw_mismatch(const Operation& op, co
                                                          const detail::Parcel& parcel) const {
     throw Mismatch{
         concat({"rank ", rank_, ", ", describe(op.label), ": ", m.message.expected, " bytes expected from rank ",
-                m.message.from, ", which sent ", parcel.bytes.size(), " in ", describe(parcel.label)})};
+                m.message.from, ", which sent ", parcel.bytes.size(), " in ", describe(parcel.label),
+                ": give all ranks the same layers, with the same options, and the same calls"})};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

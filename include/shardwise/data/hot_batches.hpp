@@ -48,7 +48,7 @@ class HotRows {
         if (rows == 0)
             throw BadInput{
                 "hot batches with a row plan that replicates no row: give a plan with rows in the first tier, or leave "
-                "hot batches away"};
+                "hot batches out"};
     }
 
     explicit HotRows(const LayerBase& layer) : HotRows{layer.blueprint()} {}

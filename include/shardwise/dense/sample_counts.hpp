@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 
 /// \file
@@ -32,11 +35,18 @@ struct SampleCounts {
     }
 };
 
-/// Those of a step, as a rank sees them. Not collective. \param by_rank  samples of each rank of the world
-[[nodiscard]] constexpr SampleCounts count_samples(const ReplicaGroups& groups, int rank,
-                                                   std::span<const std::int64_t> by_rank) noexcept {
+/// Those of a step, as a rank of the world sees them. Not collective. \param by_rank  samples of each rank of the world
+/// \throws BadInput for a rank that there is not, another number of ranks, or a negative number of samples
+[[nodiscard]] inline SampleCounts count_samples(const ReplicaGroups& groups, int rank,
+                                                std::span<const std::int64_t> by_rank) {
+    const int ranks = groups.world.ranks();
+    if (rank < 0 || rank >= ranks || std::ssize(by_rank) != ranks)
+        throw BadInput{concat({"samples of rank ", rank, ", of ", by_rank.size(), " ranks: the world has ", ranks,
+                               " ranks, give a number of samples for each"})};
     SampleCounts counts;
     for (std::size_t other = 0; other < by_rank.size(); ++other) {
+        if (by_rank[other] < 0)
+            throw BadInput{concat({"rank ", other, " has ", by_rank[other], " samples: give 0 or more"})};
         counts.world += by_rank[other];
         if (groups.group_of(static_cast<int>(other)) == groups.group_of(rank)) counts.group += by_rank[other];
     }

@@ -63,6 +63,7 @@ class EmbeddingLayer final : public LayerBase {
                    const rule_type& rule = {}, const module_config& module = {})
         : LayerBase{comm, std::move(tables), layer_traits<policies>(rule, module), options} {}
 
+    using LayerBase::blueprint;  // this layer's own
     /// The layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
     /// \throws BadInput as the constructor
     [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,

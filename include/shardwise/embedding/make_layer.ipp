@@ -205,7 +205,7 @@ SHARDWISE_INLINE std::shared_ptr<const RowRule> KnownPolicies::rule(const LayerN
         if (!asked.moment_scale) return rule;
         if (*asked.moment_scale == as_many_as_groups)
             throw BadInput{concat({"optimizer '", asked.optimizer,
-                                   "' with a moment scale of 0: give a number above 0, or leave it away for as many as "
+                                   "' with a moment scale of 0: give a number above 0, or leave it out for as many as "
                                    "groups"})};
         return rule->with_moment_scale(*asked.moment_scale);
     };

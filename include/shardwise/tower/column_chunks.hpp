@@ -69,7 +69,7 @@ template <class Id>
         throw BadInput{concat({"a batch of ", batch.features, " features for tables of ", known,
                                ": give the batch of the tables that were cut"})};
     if (!batch.keys.empty())
-        throw BadInput{"a batch with keys: put its features into the order of the tables, and leave the keys away"};
+        throw BadInput{"a batch with keys: put its features into the order of the tables, and leave the keys out"};
     batch.validate();
     std::vector<std::size_t> begin{0};  // (feature): of its ids
     for (std::int64_t f = 0; f < batch.features; ++f) {

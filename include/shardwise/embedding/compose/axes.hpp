@@ -178,9 +178,8 @@ struct OptimizerAxis {
                       "of your own with all that optimizer/optimizer.hpp asks for");
         if constexpr (Parts::rule) {
             static_assert(Parts::scales, "beside its rule Optimizer<> takes one MomentScale<c>, said once");
-            static_assert(
-                !Parts::scales || Parts::known,
-                "MomentScale<c> divides a moment, and this optimizer has none that it divides: leave it away");
+            static_assert(!Parts::scales || Parts::known,
+                          "MomentScale<c> divides a moment, and this optimizer has none that it divides: leave it out");
         }
         return true;
     }

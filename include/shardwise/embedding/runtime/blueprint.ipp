@@ -49,7 +49,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         std::none_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& s) { return s.in_world; }))
         throw BadInput{
             "towers for a layer whose tables are all on every rank, or in every group of ranks: they place "
-            "nothing; leave them away"};
+            "nothing; leave them out"};
     if (has_modules()) {
         towers_ = shape_towers(traits_.module, topology_, tables_, tower_of);
         features_.become_towers(towers_.outputs);
@@ -156,7 +156,7 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of, st
     if (room > 0 &&
         std::none_of(traits_.shardings.begin(), traits_.shardings.end(), [](const auto& s) { return s.together; }))
         throw BadInput{
-            "a room of ranks where no table is placed by load: it decides nothing; leave it away, or place tables by "
+            "a room of ranks where no table is placed by load: it decides nothing; leave it out, or place tables by "
             "load, as Col<4> does"};
     const PlacementRoom of_rank{.bytes = static_cast<double>(room),
                                 .element_bytes = 4.0 * (1 + traits_.rule->element_slots()),
@@ -269,8 +269,8 @@ SHARDWISE_INLINE void LayerBlueprint::check_towers(const Towers& towers) const {
     const Topology& all = world();
     const int hosts = topology_.hosts;
     const auto refuse = [&](const std::string& what) {
-        throw BadInput{concat({what, " the ", hosts, " hosts of a group: of ", groups_.count(),
-                               " groups each has every table, and towers of its own"})};
+        throw BadInput{concat({what, " the ", hosts, hosts == 1 ? " host" : " hosts", " of each of ", groups_.count(),
+                               " groups: a group has towers of its own; give a number that divides its hosts"})};
     };
     if (!towers.empty() && hosts % static_cast<int>(towers.size()) != 0)
         refuse(concat({towers.size(), " towers do not divide"}));

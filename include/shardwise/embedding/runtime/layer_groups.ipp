@@ -29,7 +29,7 @@ SHARDWISE_INLINE GroupOptions merged(const GroupOptions& policy, const GroupOpti
     if (policy.count == 0) all.count = options.count;
     const auto differ = [](const std::string& what, const std::string& one, const std::string& other) {
         throw BadInput{concat(
-            {"the layer's policy says ", what, " ", one, ", and its options say ", other, ": leave one of them away"})};
+            {"the layer's policy says ", what, " ", one, ", and its options say ", other, ": leave one of them out"})};
     };
     if (all.count != options.count && options.count != 1)
         differ("groups", std::to_string(all.count), std::to_string(options.count));
@@ -50,14 +50,15 @@ SHARDWISE_INLINE LayerGroups::LayerGroups(const Topology& world, const GroupOpti
     sync_every = options.sync_every.value_or(1);
     rows = options.rows.value_or(SyncRows::touched);
     if (sync_every < 1)
-        throw BadInput{concat({"a sync of copies every ", sync_every, " steps: give a positive number"})};
-    const char* said = options.placement    ? "a placement of groups"
-                       : options.sync_every ? "a number of steps between syncs"
-                       : options.rows       ? "a choice of synced rows"
-                                            : nullptr;
-    if (options.count == 1 && said != nullptr)
+        throw BadInput{
+            concat({"sync_every ", sync_every, ": copies are synced every so many steps; give a positive number"})};
+    const std::string said = options.placement    ? concat({"placement ", name_of(placement)})
+                             : options.sync_every ? concat({"sync_every ", sync_every})
+                             : options.rows       ? concat({"rows ", name_of(rows)})
+                                                  : std::string{};
+    if (options.count == 1 && !said.empty())
         throw BadInput{concat({said,
-                               " where there is one group, which has no copies: leave it away, or give more "
+                               " where there is one group, which has no copies: leave it out, or give more "
                                "groups"})};
     ranks = replica_groups(world, options.count, placement);
     if (count() == 1) return;

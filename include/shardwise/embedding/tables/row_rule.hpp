@@ -78,7 +78,7 @@ class RowRuleOf final : public RowRule {
             return std::make_shared<const RowRuleOf>(other);
         } else {
             throw BadInput{concat(
-                {"optimizer '", std::string{Rule::name}, "' has no moment to scale: leave the moment scale away"})};
+                {"optimizer '", std::string{Rule::name}, "' has no moment to scale: leave the moment scale out"})};
         }
     }
     [[nodiscard]] std::int64_t digest() const override {
