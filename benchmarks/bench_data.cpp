@@ -233,7 +233,7 @@ void generator(benchmark::State& state) {
     options.bags = {bag == 1 ? shardwise::BagSizes::single() : shardwise::BagSizes::up_to(bag)};
     options.samples = 8 * batch;
     options.slice = {.batch = batch};
-    const auto ids = static_cast<std::int64_t>(26 * options.bags.mean());
+    const auto ids = static_cast<std::int64_t>(26 * options.bags[0].mean());
     const std::int64_t bytes = options.samples * (4 + 13 * 4 + ids * 8 + (bag == 1 ? 0 : 26 * 4));
     std::vector<char> memory(static_cast<std::size_t>(bytes / 8));
     drain(state, shardwise::ClickGenerator{options}, bytes, [&] {

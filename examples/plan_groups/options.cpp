@@ -3,6 +3,9 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -44,6 +47,7 @@ std::vector<sw::GroupOptions> ways_of(const Options& o, const Flags& flags) {
     std::vector<Placement> placements;
     if (flags.placement != "inside") placements.push_back(Placement::across_hosts);
     if (flags.placement != "across") placements.push_back(Placement::inside_hosts);
+    const std::set<std::int64_t> steps{flags.sync_every.begin(), flags.sync_every.end()};
     std::set<std::tuple<int, Placement>> numbers;
     for (const Placement placement : placements)
         for (const int count : flags.groups.empty() ? sw::numbers_of_groups(o.topology, placement) : flags.groups)
@@ -56,7 +60,7 @@ std::vector<sw::GroupOptions> ways_of(const Options& o, const Flags& flags) {
                 numbers.insert({count, Placement::across_hosts});  // says which there are
     std::vector<sw::GroupOptions> ways;
     for (const auto& [count, placement] : numbers)
-        for (const std::int64_t every : flags.sync_every) {
+        for (const std::int64_t every : steps) {
             ways.push_back({.count = count});
             if (count == 1) break;
             ways.back().placement = placement;
@@ -70,6 +74,9 @@ void read(const CLI::App& app, Options& o, const Flags& flags) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
     if (!given("--batch")) throw sw::BadInput{"--batch is not given: say how many samples a rank has in a step"};
     require(o.batch >= 1, "--batch", std::to_string(o.batch), "at least 1");
+    constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max();
+    require(o.batch <= most_samples, "--batch", std::to_string(o.batch),
+            fmt::format("at most {}", most_samples).c_str());
     require(flags.placement == "both" || flags.placement == "across" || flags.placement == "inside",
             "--group-placement", flags.placement, "across, inside or both");
     require(flags.sync == "touched" || flags.sync == "all", "--sync", flags.sync, "touched or all");
@@ -80,12 +87,12 @@ void read(const CLI::App& app, Options& o, const Flags& flags) {
     for (const auto& [flag, value] : {std::pair{"--host-bandwidth", flags.host_bandwidth},
                                       {"--cross-bandwidth", flags.cross_bandwidth},
                                       {"--lookup-rate", flags.lookup_rate}})
-        require(value > 0, flag, fmt::format("{}", value), "a number above 0");
+        require(value > 0 && std::isfinite(value), flag, fmt::format("{}", value), "a number above 0");
     for (const auto& [flag, value] : {std::pair{"--host-latency", flags.host_latency},
                                       {"--cross-latency", flags.cross_latency},
                                       {"--compute", flags.compute},
                                       {"--other-memory", flags.other_memory}})
-        require(value >= 0, flag, fmt::format("{}", value), "0 or more");
+        require(value >= 0 && std::isfinite(value), flag, fmt::format("{}", value), "0 or more");
     if (given("--memory")) require(flags.memory > 0, "--memory", fmt::format("{}", flags.memory), "a number above 0");
     o.topology = sw::Topology::checked(o.topology);
     o.setting.cluster = {
@@ -97,6 +104,10 @@ void read(const CLI::App& app, Options& o, const Flags& flags) {
     o.setting.other_bytes = 1e9 * flags.other_memory;
     if (given("--memory")) o.setting.room = 1e9 * flags.memory;
     o.ways = ways_of(o, flags);
+    const bool alone = std::all_of(o.ways.begin(), o.ways.end(), [](const auto& way) { return way.count == 1; });
+    for (const char* flag : {"--group-placement", "--sync-every", "--sync"})
+        if (alone && given(flag))
+            throw sw::BadInput{fmt::format("{} with one group alone has no effect: leave it out", flag)};
 }
 
 }  // namespace

@@ -107,10 +107,11 @@ class Trainer {
     std::vector<double> step_seconds_;
     std::vector<Epoch> epochs_;
     RunningQuality running_;
-    double seconds_ = 0;      // of steps
-    LayerSeconds others_;     // outside of steps
-    std::int64_t asked_ = 0;  // ids of the steps
-    LookUps tested_;          // of tests, which no profile of the training data is about
+    std::int64_t synced_ = 0;  // steps when copies were last synced before a test or a save
+    double seconds_ = 0;       // of steps
+    LayerSeconds others_;      // outside of steps
+    std::int64_t asked_ = 0;   // ids of the steps
+    LookUps tested_;           // of tests, which no profile of the training data is about
 };
 
 void Trainer::explain() {
@@ -168,11 +169,12 @@ void Trainer::nothing_left() const {
 
 void Trainer::sync(const char* before) {
     const std::int64_t every = o_.groups.sync_every.value_or(1);
-    if (model_.embedding().sync() && first()) {
-        fmt::print(stderr, "copies of tables synced before the {}, {} steps after the last sync\n", before,
-                   model_.steps() % every);
-        std::fflush(stderr);
-    }
+    if (!model_.embedding().sync()) return;
+    const std::int64_t steps = std::min(model_.steps() % every, model_.steps() - synced_);
+    synced_ = model_.steps();
+    if (!first()) return;
+    fmt::print(stderr, "copies of tables synced before the {}, {} steps after the last sync\n", before, steps);
+    std::fflush(stderr);
 }
 
 void Trainer::save() {

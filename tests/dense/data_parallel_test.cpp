@@ -210,6 +210,22 @@ TEST(data_parallel, other_work_goes_on_during_the_sum) {
     });
 }
 
+TEST(data_parallel, refuses_the_topology_of_the_world_beside_groups) {
+    const sw::Topology all{2, 2};
+    sw::ThreadWorld world{all};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const sw::ReplicaGroups groups = sw::replica_groups(all, 2, sw::GroupPlacement::across_hosts);
+        try {
+            const sw::TreeAllReduce sum{comm, all, groups};
+            FAIL();
+        } catch (const sw::BadInput& error) {
+            EXPECT_EQ(std::string{error.what()},
+                      "sums in groups of 2 ranks over a topology of 4: give that of a group, such as "
+                      "LayerBase::topology()");
+        }
+    });
+}
+
 TEST(data_parallel, refuses_parameters_that_are_not_allocated) {
     sw::ThreadWorld world{sw::Topology{1, 1}};
     world.run([](sw::ThreadCommunicator& comm) {

@@ -111,6 +111,9 @@ def bad_usage():
             ([*SMALL, "--compute", -1], "--compute -1: give 0 or more"),
             ([*SMALL, "--hosts", 0], "0 hosts"),
             ([*SMALL, "--sharding", "cols"], "sharding 'cols': there is no such policy; give one of row, col, table, dp, flex, col1"),
+            ([*SMALL, "--batch", 9223372036854775807], "--batch 9223372036854775807: give at most 2147483647"),
+            ([*SMALL, "--compute", "inf"], "--compute inf: give 0 or more"),
+            ([*SMALL, "--groups", 1, "--sync", "all"], "--sync with one group alone has no effect: leave it out"),
             ([*SMALL, "--groups", 3], "3 groups across hosts"),
             ([*SMALL, "--nothing"], "plan_groups --help shows all options")):
         error = run(*arguments, status=2, says=[text])

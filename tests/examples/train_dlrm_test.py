@@ -344,6 +344,8 @@ def replica_groups():
     run(*SMALL, "--groups", 2, "--sync-every", 5, says=["copies of tables synced before the test, 2 steps after the last sync"])
     run(*SMALL, "--groups", 2, "--sync-every", 5, "--test-samples", 0, "--save", "model", says=["copies of tables synced before the save, 2 steps after the last sync"])
     assert "synced before" not in run(*SMALL, "--groups", 2, "--sync-every", 4)
+    epochs = run(*SMALL, "--steps", 9, "--samples", 96, "--epochs", 3, "--groups", 2, "--sync-every", 10)
+    assert epochs.count("synced before the test, 3 steps after the last sync") == 3, epochs
     for more in (["col", "--requests", "coalesced"], ["table"], ["dp"], ["flex"], ["mixed"]):
         r = report(*SMALL, "--bag", 2, "--sharding", *more, "--groups", 2, "--sync-every", 2)
         assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], more

@@ -61,10 +61,17 @@ std::string text_of(const Kind& kind) {
     return std::get<0>(kind) + "_" + std::get<1>(kind) + "_" + std::get<2>(kind);
 }
 
-/// Of two hosts of two ranks.
-const std::vector<sw::GroupOptions>& all_groups() {
-    static const std::vector<sw::GroupOptions> all{
-        {}, {.count = 2}, {.count = 2, .placement = sw::GroupPlacement::inside_hosts}, {.count = 4}};
+struct Groups {
+    sw::Topology topology;
+    sw::GroupOptions options = {};
+};
+
+const std::vector<Groups>& all_groups() {
+    static const std::vector<Groups> all{{{2, 2}},
+                                         {{2, 2}, {.count = 2}},
+                                         {{2, 2}, {.count = 2, .placement = sw::GroupPlacement::inside_hosts}},
+                                         {{2, 2}, {.count = 4}},
+                                         {{4, 2}, {.count = 2}}};
     return all;
 }
 
@@ -80,7 +87,7 @@ class Errors : public testing::TestWithParam<Kind> {
                 return c;
         throw std::runtime_error{"no composition for " + text_of(GetParam())};
     }
-    /// Two tables of 30 rows; batches of 4 samples with 2 ids in each bag.
+    /// Three tables of 30 rows; batches of 4 samples with 2 ids in each bag, and on rank 1, which is wrong, of 200.
     static Scenario scenario(const Spoilt& spoilt, int ranks) {
         Scenario s;
         const std::vector<std::string> shardings = composition().shardings;
@@ -98,14 +105,15 @@ class Errors : public testing::TestWithParam<Kind> {
             s.steps.emplace_back();
             for (int rank = 0; rank < ranks; ++rank) {
                 RankBatch b;
-                b.samples = 4;
-                b.lengths.assign(12, 2);
-                for (int i = 0; i < 24; ++i)
+                b.samples = rank == 1 ? 200 : 4;
+                const int bags = static_cast<int>(3 * b.samples);
+                b.lengths.assign(static_cast<std::size_t>(bags), 2);
+                for (int i = 0; i < 2 * bags; ++i)
                     b.ids.push_back((i * 11 + rank + step) % 30);
-                for (int i = 0; i <= 12; ++i)
+                for (int i = 0; i <= bags; ++i)
                     b.offsets.push_back(2 * i);
-                if (spoilt.weighted) b.weights.assign(24, 0.5F);
-                b.gradient.assign(4 * 15, 0.25F);
+                if (spoilt.weighted) b.weights.assign(b.ids.size(), 0.5F);
+                b.gradient.assign(static_cast<std::size_t>(b.samples * 15), 0.25F);
                 if (step == 1 && rank == 1) spoilt.spoil(b);
                 s.steps.back().push_back(b);
             }
@@ -117,15 +125,16 @@ class Errors : public testing::TestWithParam<Kind> {
 TEST_P(Errors, BadBatchOnOneRankIsTheSameErrorOnAll) {
     for (std::size_t turn = 0; turn < all_spoilt().size() * all_groups().size(); ++turn) {
         const Spoilt& spoilt = all_spoilt()[turn / all_groups().size()];
-        const sw::GroupOptions& groups = all_groups()[turn % all_groups().size()];
-        SCOPED_TRACE(spoilt.what + (", groups " + std::to_string(groups.count)));
-        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
+        const Groups& groups = all_groups()[turn % all_groups().size()];
+        const sw::Topology& topology = groups.topology;
+        SCOPED_TRACE(sw::concat({spoilt.what, ", groups ", groups.options.count, " of ", topology.ranks()}));
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = topology, .deadline = std::chrono::seconds{20}}};
         Case c{.topology = world.topology(), .form = spoilt.form};
-        const Scenario s = scenario(spoilt, 4);
+        const Scenario s = scenario(spoilt, topology.ranks());
         std::mutex mutex;
         std::vector<std::string> errors;
         world.run([&](sw::ThreadCommunicator& comm) {
-            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups);
+            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups.options);
             const auto me = static_cast<std::size_t>(comm.rank());
             const auto learn = [&](std::size_t step) {
                 const RankBatch& b = s.steps[step][me];
@@ -151,7 +160,7 @@ TEST_P(Errors, BadBatchOnOneRankIsTheSameErrorOnAll) {
             learn(2);
             if (!before.empty() && weights_of(*layer) == before) throw Broken{"the layer does not learn any more"};
         });
-        ASSERT_EQ(errors.size(), 4U);
+        ASSERT_EQ(errors.size(), static_cast<std::size_t>(topology.ranks()));
         for (const std::string& error : errors) {
             EXPECT_EQ(error, errors[0]);
             EXPECT_TRUE(error.starts_with("rank 1: ")) << error;
@@ -162,17 +171,18 @@ TEST_P(Errors, BadBatchOnOneRankIsTheSameErrorOnAll) {
 
 TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
     const Spoilt fine{"", [](RankBatch&) {}, ""};
-    const Scenario s = scenario(fine, 4);
-    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {2, 2}, .deadline = std::chrono::seconds{20}}};
-    const Case c{.topology = world.topology()};
-    for (const sw::GroupOptions& groups : all_groups())
+    for (const Groups& groups : all_groups()) {
+        const Scenario s = scenario(fine, groups.topology.ranks());
+        sw::ThreadWorld world{
+            sw::ThreadWorldOptions{.topology = groups.topology, .deadline = std::chrono::seconds{20}}};
+        const Case c{.topology = world.topology()};
         world.run([&](sw::ThreadCommunicator& comm) {
-            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups);
+            auto layer = composition().make(comm, s.tables, 0.1F, 5, {}, false, nullptr, groups.options);
             const auto me = static_cast<std::size_t>(comm.rank());
             const auto before = weights_of(*layer);
             layer.start(s.steps[0][me].view(c, 3));
             static_cast<void>(layer.forward());
-            const std::int64_t rows = comm.rank() == 2 ? 3 : 4;
+            const std::int64_t rows = comm.rank() == 2 ? 3 : s.steps[0][me].samples;
             try {
                 layer.backward({{s.steps[0][me].gradient.data(), rows, 5, 15}});
                 throw Broken{"no error"};
@@ -183,6 +193,7 @@ TEST_P(Errors, GradientOfAnotherShapeOnOneRankChangesNoTable) {
             }
             if (weights_of(*layer) != before) throw Broken{"a table has changed"};
         });
+    }
 }
 
 /// The shardings and collectives that this build has.

@@ -123,6 +123,8 @@ TEST(TableBalance, LoadsFromLawsAndFromBatches) {
     const std::vector<std::string> unknown{"c", "b", "a2", "x"};
     batch.keys = unknown;
     EXPECT_THROW(sw::set_loads(tables, std::span<const sw::JaggedView<std::int64_t>>{&batch, 1}), sw::BadInput);
+    batch.keys = std::span{keys}.first(1);
+    EXPECT_THROW(sw::set_loads(tables, std::span<const sw::JaggedView<std::int64_t>>{&batch, 1}), sw::BadInput);
     batch.keys = {};
     batch.features = 3;
     EXPECT_THROW(sw::set_loads(tables, std::span<const sw::JaggedView<std::int64_t>>{&batch, 1}), sw::BadInput);

@@ -23,8 +23,6 @@ using shardwise::OneHost;
 using shardwise::OneTower;
 using shardwise::Peers;
 using shardwise::PeersOf;
-using shardwise::Replicas;
-using shardwise::Slices;
 using shardwise::Tier;
 using shardwise::Topology;
 using shardwise::Within;
@@ -110,35 +108,11 @@ RC_GTEST_PROP(Groups, PartitionTheRanks, ()) {
     check_partition<PeersOf<Hosts<2>>>(t);
     check_partition<PeersOf<Hosts<3>>>(t);
     check_partition<PeersOf<World>>(t);
-    check_partition<Slices<1>>(t);
-    check_partition<Slices<2>>(t);
-    check_partition<Slices<6>>(t);
-    check_partition<Replicas<2>>(t);
-    check_partition<Replicas<6>>(t);
     check_partition<Within<OneHost, Hosts<2>>>(t);
     check_partition<Within<Peers, Hosts<2>>>(t);
     check_partition<Within<Peers, Hosts<3>>>(t);
-    check_partition<Within<Hosts<3>, Slices<2>>>(t);
-    check_partition<Within<Replicas<3>, Slices<2>>>(t);
     check_partition<Within<OneHost, Peers>>(t);
     check_partition<Within<Hosts<2>, Peers>>(t);
-}
-
-/// Slices smaller than a host.
-RC_GTEST_PROP(Groups, SlicesOfHosts, ()) {
-    const Topology t{.hosts = *rc::gen::inRange(1, 4), .ranks_per_host = 6 * *rc::gen::inRange(1, 4)};
-    const auto parts = [&]<int M>(std::integral_constant<int, M>) {
-        check_partition<Slices<M>>(t);
-        check_partition<Replicas<M>>(t);
-        check_partition<Within<World, Slices<M>>>(t);
-        RC_ASSERT(Slices<M>::of(t).size == t.ranks() / M);
-        RC_ASSERT(Replicas<M>::of(t).size == M);
-        RC_ASSERT(shardwise::inside(t, Slices<M>::of(t)).ranks() == Slices<M>::of(t).size);
-        RC_ASSERT(shardwise::inside(t, Replicas<M>::of(t)).ranks() == M);
-    };
-    if (t.hosts == 1) parts(std::integral_constant<int, 3>{});
-    if (t.hosts == 2) parts(std::integral_constant<int, 4>{});
-    if (t.hosts == 3) parts(std::integral_constant<int, 6>{});
 }
 
 /// The topology inside a group tells neighbours on a host from those across.
@@ -158,11 +132,8 @@ RC_GTEST_PROP(Groups, TheTopologyInside, ()) {
     check_inside<Hosts<2>>(t);
     check_inside<Peers>(t);
     check_inside<PeersOf<Hosts<3>>>(t);
-    check_inside<Slices<2>>(t);
-    check_inside<Replicas<3>>(t);
     check_inside<Within<Peers, Hosts<2>>>(t);
     check_inside<Within<OneHost, Hosts<3>>>(t);
-    check_inside<Within<Hosts<3>, Slices<2>>>(t);
 }
 
 /// From any rank to any source: first inside the tower, then across the towers.
@@ -184,7 +155,6 @@ RC_GTEST_PROP(Groups, TwoHopsLeadHome, ()) {
     check_way_home<Hosts<1>>(t);
     check_way_home<Hosts<2>>(t);
     check_way_home<Hosts<3>>(t);
-    check_way_home<Slices<2>>(t);
 }
 
 /// Inside the host, across the hosts of the tower, across the towers.

@@ -15,6 +15,8 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 
@@ -44,13 +46,18 @@ class BasicTreeAllReduce {
         : BasicTreeAllReduce{comm, topology, ReplicaGroups::one(topology), memory} {}
     /// In each of several groups of ranks by itself.
     /// \param topology  a group's: LayerBase::topology() \param groups  LayerBase::groups()
+    /// \throws BadInput for a topology of another number of ranks than a group has
     BasicTreeAllReduce(CommunicatorRef comm, const Topology& topology, const ReplicaGroups& groups,
                        std::pmr::memory_resource& memory = *std::pmr::new_delete_resource())
         : comm_{comm},
           on_host_{groups.in_world(OnHost::of(topology))},
           over_hosts_{groups.in_world(OverHosts::of(topology))},
           buffers_{memory},
-          sum_{memory} {}
+          sum_{memory} {
+        if (topology.ranks() != groups.group.size)
+            throw BadInput{concat({"sums in groups of ", groups.group.size, " ranks over a topology of ",
+                                   topology.ranks(), ": give that of a group, such as LayerBase::topology()"})};
+    }
     BasicTreeAllReduce(const BasicTreeAllReduce&) = delete;
     BasicTreeAllReduce& operator=(const BasicTreeAllReduce&) = delete;
     ~BasicTreeAllReduce() {

@@ -83,7 +83,7 @@ class DataParallel {
                  std::pmr::memory_resource& work)
         : DataParallel{parameters, std::move(optimizer), comm, topology, ReplicaGroups::one(topology), work} {}
     /// The same where a layer has replica groups. \param topology  a group's: LayerBase::topology()
-    /// \param groups  LayerBase::groups()
+    /// \param groups  LayerBase::groups() \throws BadInput for a topology of another number of ranks, too
     DataParallel(ParameterSet& parameters, Optimizer optimizer, CommunicatorRef comm, const Topology& topology,
                  const ReplicaGroups& groups, std::pmr::memory_resource& work)
         : parameters_{&parameters},

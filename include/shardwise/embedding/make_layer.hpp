@@ -38,7 +38,7 @@ struct LayerNames {
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
     std::shared_ptr<const RowRule> rule = nullptr;  ///< the optimizer with other constants than its own
-    std::optional<float> moment_scale = {};         ///< of the optimizer's; as_many_as_groups unless it says else
+    std::optional<float> moment_scale = {};         ///< of the optimizer's; none: as it says, or as many as groups
     std::shared_ptr<const ModulePolicy> module = nullptr;  ///< of each tower (see module_policy); null: pass
 
     friend bool operator==(const LayerNames&, const LayerNames&) = default;

@@ -73,7 +73,8 @@ class Flight {
         active_ = active_ && next_ < itinerary_->stages().size();
         return active_;
     }
-    /// Ends a flight where it is, once what it sent has been taken; fails the peers where they have failed.
+    /// Ends a flight where it is, once what it sent has been taken. Where that cannot be, for a peer has failed, all
+    /// others fail, too.
     void leave() noexcept;
     /// Runs the rest of the forward plan. \throws BadInput on every rank when any rank noted bad input
     void finish_forward();

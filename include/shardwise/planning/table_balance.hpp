@@ -47,17 +47,20 @@ class FeatureIds {
 /// \throws BadInput for a workload of other tables
 void set_loads(std::vector<TableConfig>& tables, const Workload& workload);
 
-/// The same, counted in batches. \throws BadInput for batches of other features
+/// The same, counted in batches. \throws BadInput for batches of other features, and with parts that do not fit
+/// together
 template <class Id>
 void set_loads(std::vector<TableConfig>& tables, std::span<const JaggedView<Id>> batches) {
     detail::FeatureIds counted{tables};
-    for (const JaggedView<Id>& batch : batches)
+    for (const JaggedView<Id>& batch : batches) {
+        batch.validate();
         for (std::int64_t f = 0; f < batch.features; ++f) {
             std::int64_t ids = 0;
             for (std::int64_t i = 0; i < batch.samples; ++i)
                 ids += batch.length(f * batch.samples + i);
             counted.add(f, batch.features, batch.keys, ids, batch.samples);
         }
+    }
     counted.set_loads(tables);
 }
 

@@ -50,30 +50,35 @@ SHARDWISE_INLINE void FeatureIds::set_loads(std::vector<TableConfig>& tables) co
         tables[t].load = load_of(ids[t] / static_cast<double>(features_of(tables[t]).size()));
 }
 
-/// A depth-first search for the least load of the most loaded rank. Blocks come largest first; of ranks that are alike
-/// only the first is tried.
+/// A depth-first search for the least load of the most loaded rank, from the given placement on. Blocks come largest
+/// first, and go to the rank that has least first; of ranks that are alike only the first is tried.
 class BalanceSearch {
   public:
     BalanceSearch(const PlacedBlocks& placed, double room, std::int64_t most_tries)
         : placed_{placed},
           room_{room},
           tries_{most_tries},
-          loads_(static_cast<std::size_t>(placed.ranks)),
-          bytes_(loads_.size()),
+          ranks_(static_cast<std::size_t>(placed.ranks)),
           order_(placed.blocks.size()),
           owners_(placed.blocks.size(), -1) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         std::stable_sort(order_.begin(), order_.end(),
                          [&](std::size_t a, std::size_t b) { return block(a).load > block(b).load; });
         double sum = 0;
-        for (const LoadedBlock& one : placed.blocks)
+        int tables = 0;
+        for (const LoadedBlock& one : placed.blocks) {
             sum += one.load;
+            tables = std::max(tables, one.table + 1);
+        }
+        for (Rank& rank : ranks_)
+            rank.has.assign(static_cast<std::size_t>(tables), false);
         least_ = std::max(sum / placed.ranks, placed.blocks.empty() ? 0.0 : block(order_[0]).load);
+        begin_with(placed);
     }
 
     /// Nothing where tries have run out before all was looked at, or nothing has room.
     [[nodiscard]] std::optional<PlacedBlocks> run() {
-        search(0, 0.0);
+        if (!done()) search(0, 0.0);
         if (tries_ < 0 || best_owners_.size() != owners_.size()) return std::nullopt;
         PlacedBlocks best = placed_;
         best.owners = best_owners_;
@@ -81,18 +86,29 @@ class BalanceSearch {
     }
 
   private:
+    struct Rank {
+        double load = 0;
+        double bytes = 0;
+        std::vector<bool> has;  // (table)
+    };
+
     [[nodiscard]] const LoadedBlock& block(std::size_t number) const { return placed_.blocks[number]; }
-    [[nodiscard]] bool alike(std::size_t a, std::size_t b, std::size_t depth) const {
-        if (loads_[a] != loads_[b] || bytes_[a] != bytes_[b]) return false;
-        return has_table(a, depth) == has_table(b, depth);
-    }
-    [[nodiscard]] bool has_table(std::size_t rank, std::size_t depth) const {
-        for (std::size_t i = 0; i < depth; ++i)
-            if (owners_[order_[i]] == static_cast<int>(rank) && block(order_[i]).table == block(order_[depth]).table)
-                return true;
-        return false;
-    }
+    [[nodiscard]] bool has_room(const Rank& rank) const { return room_ <= 0 || rank.bytes <= room_; }
     [[nodiscard]] bool done() const { return tries_ < 0 || best_ <= least_ * (1 + 1e-12); }
+
+    void begin_with(const PlacedBlocks& placed) {
+        std::vector<Rank> full(ranks_.size());
+        double most = 0;
+        for (std::size_t i = 0; i < placed.owners.size(); ++i) {
+            Rank& rank = at(full, placed.owners[i]);
+            rank.load += block(i).load;
+            rank.bytes += block(i).bytes;
+            most = std::max(most, rank.load);
+        }
+        if (!std::all_of(full.begin(), full.end(), [&](const Rank& rank) { return has_room(rank); })) return;
+        best_ = most;
+        best_owners_ = placed.owners;
+    }
 
     void search(std::size_t depth, double most) {
         if (--tries_ < 0) return;
@@ -103,30 +119,48 @@ class BalanceSearch {
             return;
         }
         const LoadedBlock& one = block(order_[depth]);
-        for (std::size_t rank = 0; rank < loads_.size() && !done(); ++rank) {
-            const bool seen = [&] {
-                for (std::size_t other = 0; other < rank; ++other)
-                    if (alike(other, rank, depth)) return true;
-                return false;
-            }();
-            if (seen || has_table(rank, depth) || (room_ > 0 && bytes_[rank] + one.bytes > room_)) continue;
-            const double load = loads_[rank];
-            const double bytes = bytes_[rank];
-            loads_[rank] += one.load;
-            bytes_[rank] += one.bytes;
-            owners_[order_[depth]] = static_cast<int>(rank);
-            search(depth + 1, std::max(most, loads_[rank]));
-            owners_[order_[depth]] = -1;
-            loads_[rank] = load;
-            bytes_[rank] = bytes;
+        const auto table = static_cast<std::size_t>(one.table);
+        std::vector<std::size_t> turns;
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            if (!ranks_[r].has[table]) turns.push_back(r);
+        const auto key = [&](std::size_t r) { return std::pair{ranks_[r].load, ranks_[r].bytes}; };
+        std::stable_sort(turns.begin(), turns.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+        turns.erase(
+            std::unique(turns.begin(), turns.end(), [&](std::size_t a, std::size_t b) { return alike(a, b, depth); }),
+            turns.end());
+        for (const std::size_t r : turns) {
+            if (done()) return;
+            Rank& rank = ranks_[r];
+            const double load = rank.load;
+            const double bytes = rank.bytes;
+            rank.load += one.load;
+            rank.bytes += one.bytes;
+            if (has_room(rank)) {
+                rank.has[table] = true;
+                owners_[order_[depth]] = static_cast<int>(r);
+                search(depth + 1, std::max(most, rank.load));
+                owners_[order_[depth]] = -1;
+                rank.has[table] = false;
+            }
+            rank.load = load;
+            rank.bytes = bytes;
         }
+    }
+    /// Of two ranks without the block's table: the same may follow on both.
+    [[nodiscard]] bool alike(std::size_t a, std::size_t b, std::size_t depth) const {
+        const Rank& one = ranks_[a];
+        const Rank& other = ranks_[b];
+        if (one.load != other.load || one.bytes != other.bytes) return false;
+        return std::all_of(order_.begin() + static_cast<std::ptrdiff_t>(depth), order_.end(), [&](std::size_t i) {
+            const auto table = static_cast<std::size_t>(block(i).table);
+            return one.has[table] == other.has[table];
+        });
     }
 
     const PlacedBlocks& placed_;
     double room_;
     std::int64_t tries_;
-    std::vector<double> loads_;  // (rank)
-    std::vector<double> bytes_;
+    std::vector<Rank> ranks_;
     std::vector<std::size_t> order_;
     std::vector<int> owners_;  // (block)
     std::vector<int> best_owners_;

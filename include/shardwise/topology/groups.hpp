@@ -51,15 +51,6 @@ struct OneTower {
     static constexpr Members of(const Topology& t) noexcept { return {.size = t.ranks_per_tower(), .stride = 1}; }
 };
 
-/// The ranks of my slice, when the world is cut into M equal ones. M divides the number of hosts, or is a multiple of
-/// it that divides the number of ranks.
-template <int M>
-struct Slices {
-    static_assert(M >= 1, "the world is cut into at least one slice");
-    static std::string name() { return concat({"Slices<", M, ">"}); }
-    static constexpr Members of(const Topology& t) noexcept { return {.size = t.ranks() / M, .stride = 1}; }
-};
-
 namespace detail {
 
 /// Whether a group's members are neighbours in the numbering of ranks; users' groups may say so, too.
@@ -75,8 +66,6 @@ template <>
 inline constexpr bool is_consecutive<OneTower> = true;
 template <int K>
 inline constexpr bool is_consecutive<Hosts<K>> = true;
-template <int M>
-inline constexpr bool is_consecutive<Slices<M>> = true;
 
 }  // namespace detail
 
@@ -85,15 +74,12 @@ template <class G>
 struct PeersOf {
     using across = G;  ///< whose members met before
     static_assert(detail::is_consecutive<G>,
-                  "PeersOf<> takes a group of neighbouring ranks: World, Self, Hosts<>, OneTower or Slices<>");
+                  "PeersOf<> takes a group of neighbouring ranks: World, Self, Hosts<> or OneTower");
     static std::string name() { return G::name() == "Host" ? "Peers" : "PeersOf<" + G::name() + ">"; }
     static constexpr Members of(const Topology& t) noexcept { return G::of(t).peers(t.ranks()); }
 };
 /// The ranks with my index on every host.
 using Peers = PeersOf<OneHost>;
-/// The ranks that have the same shard when M replicas of every table lie on M slices of the world.
-template <int M>
-using Replicas = PeersOf<Slices<M>>;
 
 /// A G inside an H: the group that G makes of the ranks of H alone. Within<Peers, Hosts<2>>: my index on the hosts of
 /// my tower.

@@ -47,12 +47,11 @@ struct ToldRows final : Exchange {
             const CopiedShards::Shard& shard = all.shards[k];
             LocalRow* to = mine[k].on(memory).resize(static_cast<std::size_t>(shard.marks->count(shard.slot))).data();
             shard.marks->for_each(shard.slot, [&](LocalRow row) { *to++ = row; });
+            shard.marks->clear(shard.slot);
             told[k].assign(static_cast<std::size_t>(env.topology.ranks()), {});
             at(told[k], env.rank) = mine[k].span();
             bytes_ += 4 * std::ssize(mine[k].span());
         }
-        for (const CopiedShards::Shard& shard : all.shards)
-            shard.marks->clear();
     }
     [[nodiscard]] PartSize size(int) override { return {.payload = bytes_, .control = 4 * std::ssize(mine)}; }
     void pack(int, ByteWriter& to) override {

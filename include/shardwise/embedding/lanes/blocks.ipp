@@ -31,6 +31,7 @@ SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) cons
 }
 
 SHARDWISE_INLINE void write_sums(const VectorBlock& block, const MatrixView<float>& out) {
+    SHARDWISE_ASSERT(block.head.n == out.rows());
     if (block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
     for (std::int64_t i = 0; i < out.rows(); ++i) {
         const float* __restrict from = block.row(i);

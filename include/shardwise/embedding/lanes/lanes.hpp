@@ -40,6 +40,12 @@ struct Lanes {
     [[nodiscard]] const std::int32_t* places_of(int feature) const {
         return places.empty() ? nullptr : at(places, feature);
     }
+    /// Makes it a batch of no samples, with results of no rows: as that a wrong batch goes on until all ranks know.
+    void clear_batch() {
+        batch.clear();
+        for (MatrixView<float>& out : output)
+            out = {out.data(), 0, out.columns(), out.stride()};
+    }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

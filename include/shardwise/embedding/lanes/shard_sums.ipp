@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shardwise/core/at.hpp"
+#include "shardwise/core/config.hpp"
 #include "shardwise/embedding/lanes/shard_sums.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
@@ -40,11 +41,13 @@ SHARDWISE_INLINE void ShardSums::operator()(const Topology& topology, std::span<
                                             const MatrixView<float>& out) {
     const auto dim = static_cast<int>(out.columns());
     parts_.clear();
-    for (const VectorBlock& block : blocks)
+    for (const VectorBlock& block : blocks) {
+        SHARDWISE_ASSERT(block.samples != nullptr || block.head.n == out.rows());
         parts_.push_back({.reader = detail::RowReader{block},
                           .host = topology.host_of(block.head.owner),
                           .samples = block.samples,
                           .n = block.head.n});
+    }
     // A first term is added to +0.0, too: no sum is -0.0.
     const auto add = [dim](float* __restrict to, const float* __restrict term, bool first) {
         if (first)

@@ -238,6 +238,7 @@ class LayerBase {
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
+    /// Copies of replica groups are taken for equal, as those of a checkpoint are: `sync` has nothing to do then.
     /// \throws BadInput for a number that is none of steps
     void set_steps(std::int64_t steps);
 

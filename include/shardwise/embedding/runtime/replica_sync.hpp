@@ -25,7 +25,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI::detail {
 
-/// Every member but the constructor is collective: all ranks call it at the same place of their programs, so that no
+/// `start` and `advance` are collective: all ranks call them at the same place of their programs, so that no
 /// round depends on when messages arrive.
 class ReplicaSync {
   public:

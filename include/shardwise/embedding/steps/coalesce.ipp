@@ -68,7 +68,7 @@ struct CoalesceBody {
         const std::string wrong = first_wrong_request(batch, tables);
         if (!wrong.empty()) {
             env.error.note(FlightError::bad_input, wrong);
-            batch.clear();
+            view.lanes().clear_batch();
         }
         CoalesceTape& tape = view.tape<CoalesceTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;

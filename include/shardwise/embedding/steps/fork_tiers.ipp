@@ -82,7 +82,7 @@ struct ForkTiersBody {
         const std::string wrong = first_wrong(lanes.batch, tiers);
         if (!wrong.empty()) {
             env.error.note(FlightError::bad_input, wrong);
-            lanes.batch.clear();
+            lanes.clear_batch();
         }
         TiersTape& tape = view.tape<TiersTape>();
         make_room(lanes.batch, tiers, tape, *view.state<WorkMemory>().resource);

@@ -29,7 +29,7 @@ struct SplitBody {
         const std::string wrong = work.split();
         if (!wrong.empty()) {
             env.error.note(FlightError::bad_input, wrong);
-            lanes.batch.clear();
+            lanes.clear_batch();
             static_cast<void>(work.split());
         }
         const SplitTape& tape = view.tape<SplitTape>();

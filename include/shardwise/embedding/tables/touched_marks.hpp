@@ -52,9 +52,9 @@ class TouchedMarks {
             rows += std::popcount(word);
         return rows;
     }
-    void clear() {
-        for (Buffer<std::uint64_t>& words : words_)
-            words.assign_zero(words.size());
+    void clear(int slot) {
+        Buffer<std::uint64_t>& words = at(words_, slot);
+        words.assign_zero(words.size());
     }
 
     /// What the marks of a placement's shards take on a rank, in bytes.
