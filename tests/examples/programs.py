@@ -13,7 +13,7 @@ import tempfile
 PROGRAM = sys.argv[1]
 
 
-def run(*arguments, status=0, says=(), ranks=None, program=None):
+def run(*arguments, status=0, says=(), never=(), ranks=None, program=None):
     """Runs the program, under mpirun when `ranks` is given, or another one beside it; returns its standard output."""
     path = PROGRAM if program is None else os.path.join(os.path.dirname(PROGRAM), program)
     command = [path, *map(str, arguments)]
@@ -24,6 +24,8 @@ def run(*arguments, status=0, says=(), ranks=None, program=None):
     assert done.returncode == status, what
     for text in says:
         assert text in done.stdout + done.stderr, f"'{text}' is missing in\n{what}"
+    for text in never:
+        assert text not in done.stdout + done.stderr, f"'{text}' is in\n{what}"
     return done.stdout if status == 0 else done.stderr
 
 
