@@ -4,10 +4,10 @@
 /// \file
 /// The fragments of docs/embedding.md and docs/checkpoints.md, each in a context in which it runs.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <vector>
