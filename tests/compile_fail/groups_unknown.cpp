@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: behind their number Groups<> takes AcrossHosts or InsideHosts, SyncEvery<n>, and TouchedRows or AllRows
+// EXPECT: after its number Groups<> takes AcrossHosts or InsideHosts, SyncEvery<n>, and TouchedRows or AllRows
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/sgd.hpp"

@@ -194,7 +194,7 @@ struct GroupsAxis {
         static_assert(Parts::count >= 0,
                       "Groups<M> takes a number of groups, 1 or more, or nothing: as LayerOptions say");
         static_assert(Parts::options,
-                      "behind their number Groups<> takes AcrossHosts or InsideHosts, SyncEvery<n>, and TouchedRows or "
+                      "after its number Groups<> takes AcrossHosts or InsideHosts, SyncEvery<n>, and TouchedRows or "
                       "AllRows, each at most once");
         static_assert(Parts::steps, "SyncEvery<n> takes a positive number of steps");
         static_assert(Parts::count > 1 || Parts::bare,

@@ -43,12 +43,18 @@ struct CopiedShards {
     }
 };
 
-/// Rows of one shard that some copy touched, ascending, each with the copy that makes its mean.
+/// How many of `rows` numbers, from 0 on, each of the copies has when they are dealt in turn.
+[[nodiscard]] constexpr std::int64_t dealt(std::int64_t rows, int copies, int copy) noexcept {
+    return rows / copies + (copy < rows % copies ? 1 : 0);
+}
+
+/// Rows of one shard that some copy touched, by the copy that makes their mean, ascending.
 class RowsToMean {
   public:
     RowsToMean& on(std::pmr::memory_resource& memory) {
         rows_.on(memory);
         averagers_.on(memory);
+        order_.on(memory);
         touched_.on(memory);
         return *this;
     }
@@ -61,31 +67,40 @@ class RowsToMean {
     /// What each copy touched. \param lists  (copy): ascending; empty afterwards
     void merge(std::vector<std::span<const LocalRow>>& lists);
 
-    /// Calls use(row, averager, touched) for each, where touched(copy) says whether that copy changed it.
+    /// How many of them a copy makes the means of.
+    [[nodiscard]] std::int64_t count_of(int averager) const {
+        return all_ ? dealt(size_, copies_, averager) : at(first_, averager + 1) - at(first_, averager);
+    }
+    /// Calls use(row, touched) for each of these, where touched(copy) says whether that copy changed it.
     template <class Use>
-    void for_each(Use use) const {
+    void for_each_of(int averager, Use use) const {
         if (all_) {
-            for (std::int64_t row = 0; row < size_; ++row)
-                use(static_cast<LocalRow>(row), static_cast<int>(row % copies_), [](int) { return true; });
+            for (std::int64_t row = averager; row < size_; row += copies_)
+                use(static_cast<LocalRow>(row), [](int) { return true; });
             return;
         }
-        for (std::int64_t i = 0; i < size_; ++i) {
-            const std::uint64_t* const bits = touched_.data() + i * words_;
-            use(rows_[static_cast<std::size_t>(i)], averagers_[static_cast<std::size_t>(i)],
-                [bits](int copy) { return (bits[copy / 64] >> copy % 64 & 1U) != 0; });
+        for (std::int64_t i = at(first_, averager); i < at(first_, averager + 1); ++i) {
+            const std::size_t number = order_[static_cast<std::size_t>(i)];
+            const std::uint64_t* const bits = touched_.data() + number * static_cast<std::size_t>(words_);
+            use(rows_[number], [bits](int copy) { return (bits[copy / 64] >> copy % 64 & 1U) != 0; });
         }
     }
     /// What the buffers need for lists of so many rows together.
     static void tally(std::int64_t rows, int copies, MemoryTally& tally) {
         tally.need(4 * rows);
         tally.need(4 * rows);
+        tally.need(4 * rows);
         tally.need(8 * rows * ((copies + 63) / 64));
     }
 
   private:
+    void order(std::size_t most);
+
     Buffer<LocalRow> rows_;
     Buffer<std::int32_t> averagers_;
-    Buffer<std::uint64_t> touched_;  // (row, word of copies)
+    Buffer<std::uint32_t> order_;      // numbers of rows, by averager
+    std::vector<std::int64_t> first_;  // (averager, and one more): of its rows in this order
+    Buffer<std::uint64_t> touched_;    // (row, word of copies)
     std::int64_t size_ = 0;
     std::int64_t words_ = 1;
     int copies_ = 1;
@@ -103,11 +118,6 @@ struct ShardToSync {
     int dim = 0;
     std::int64_t floats = 0;  ///< of a row and its state
 };
-/// How many of `rows` numbers, from 0 on, each of the copies has when they are dealt in turn.
-[[nodiscard]] constexpr std::int64_t dealt(std::int64_t rows, int copies, int copy) noexcept {
-    return rows / copies + (copy < rows % copies ? 1 : 0);
-}
-
 /// The cost reader's: all copies at once.
 struct Cost {
     using Number = std::int64_t;

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
 
 #include "shardwise/embedding/copies/lanes.hpp"
 
@@ -23,7 +26,7 @@ SHARDWISE_INLINE void RowsToMean::merge(std::vector<std::span<const LocalRow>>& 
         std::int64_t row = none;
         for (const auto& list : lists)
             if (!list.empty()) row = std::min<std::int64_t>(row, list.front());
-        if (row == none) return;
+        if (row == none) return order(most);
         for (std::size_t copy = 0; copy < lists.size(); ++copy)
             if (!lists[copy].empty() && lists[copy].front() == row) {
                 bits[copy / 64] |= std::uint64_t{1} << copy % 64;
@@ -33,6 +36,20 @@ SHARDWISE_INLINE void RowsToMean::merge(std::vector<std::span<const LocalRow>>& 
         averagers[size_] =
             averager_of(row, copies_, [bits](int copy) { return (bits[copy / 64] >> copy % 64 & 1U) != 0; });
     }
+}
+
+/// Sorts the numbers of rows by who makes their mean.
+SHARDWISE_INLINE void RowsToMean::order(std::size_t most) {
+    std::uint32_t* const order = order_.resize(most).data();
+    const std::span<const std::int32_t> averagers = averagers_.span().first(static_cast<std::size_t>(size_));
+    first_.assign(static_cast<std::size_t>(copies_) + 1, 0);
+    for (const std::int32_t averager : averagers)
+        ++at(first_, averager + 1);
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    for (std::size_t number = 0; number < averagers.size(); ++number)
+        order[at(first_, averagers[number])++] = static_cast<std::uint32_t>(number);
+    std::copy_backward(first_.begin(), first_.end() - 1, first_.end());
+    first_.front() = 0;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI::copies

@@ -102,11 +102,11 @@ struct RowsOfCopies final : Exchange {
             const CopiedShards::Shard& shard = all.shards[k];
             widest = std::max(widest, detail::widest_part(shard.store->dim, all.element_slots, all.row_slots));
             const std::int64_t floats = all.floats(shard);
-            lanes.rows[k].for_each([&](LocalRow, int averager, auto touched) {
-                if (averager != me_) {
-                    at(out, averager) += touched(me_) ? floats : 0;
-                    return;
-                }
+            for (int averager = 0; averager < topology_.ranks(); ++averager)
+                if (averager != me_)
+                    lanes.rows[k].for_each_of(
+                        averager, [&](LocalRow, auto touched) { at(out, averager) += touched(me_) ? floats : 0; });
+            lanes.rows[k].for_each_of(me_, [&](LocalRow, auto touched) {
                 for (int copy = 0; copy < topology_.ranks(); ++copy)
                     at(in, copy) += touched(copy) ? floats : 0;
             });
@@ -116,8 +116,8 @@ struct RowsOfCopies final : Exchange {
     [[nodiscard]] PartSize size(int peer) override { return {.payload = 4 * at(out, peer), .control = 0}; }
     void pack(int peer, ByteWriter& to) override {
         for (std::size_t k = 0; k < all_->shards.size(); ++k)
-            lanes_->rows[k].for_each([&](LocalRow row, int averager, auto touched) {
-                if (averager == peer && touched(me_))
+            lanes_->rows[k].for_each_of(peer, [&](LocalRow row, auto touched) {
+                if (touched(me_))
                     detail::for_parts(*all_, all_->shards[k], row,
                                       [&](const float* part, std::int64_t count) { to.put(part, count); });
             });
@@ -126,8 +126,7 @@ struct RowsOfCopies final : Exchange {
     void unpack(int peer, ByteReader& from) override { at(arrived, peer) = from.view<float>(at(in, peer)); }
     void end() override {
         for (std::size_t k = 0; k < all_->shards.size(); ++k)
-            lanes_->rows[k].for_each([&](LocalRow row, int averager, auto touched) {
-                if (averager != me_) return;
+            lanes_->rows[k].for_each_of(me_, [&](LocalRow row, auto touched) {
                 detail::for_parts(*all_, all_->shards[k], row, [&](float* mine, std::int64_t count) {
                     for (int copy = 0; copy < topology_.ranks(); ++copy) {
                         const bool told = copy != me_ && touched(copy);
@@ -156,7 +155,8 @@ struct MeansOfRows final : Exchange {
         floats.assign(static_cast<std::size_t>(env.topology.ranks()), 0);
         for (std::size_t k = 0; k < all.shards.size(); ++k) {
             const std::int64_t row_floats = all.floats(all.shards[k]);
-            lanes.rows[k].for_each([&](LocalRow, int averager, auto) { at(floats, averager) += row_floats; });
+            for (int averager = 0; averager < env.topology.ranks(); ++averager)
+                at(floats, averager) += row_floats * lanes.rows[k].count_of(averager);
         }
     }
     [[nodiscard]] PartSize size(int) override { return {.payload = 4 * at(floats, me_), .control = 0}; }
@@ -179,9 +179,8 @@ struct MeansOfRows final : Exchange {
     template <class Use>
     void for_means(int copy, Use use) const {
         for (std::size_t k = 0; k < all_->shards.size(); ++k)
-            lanes_->rows[k].for_each([&](LocalRow row, int averager, auto) {
-                if (averager == copy) detail::for_parts(*all_, all_->shards[k], row, use);
-            });
+            lanes_->rows[k].for_each_of(
+                copy, [&](LocalRow row, auto) { detail::for_parts(*all_, all_->shards[k], row, use); });
     }
 
     int me_ = 0;
