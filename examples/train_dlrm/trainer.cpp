@@ -107,7 +107,7 @@ class Trainer {
     std::vector<double> step_seconds_;
     std::vector<Epoch> epochs_;
     RunningQuality running_;
-    std::int64_t synced_ = 0;  // steps when copies were last synced before a test or a save
+    std::int64_t synced_ = 0;  // steps when copies were last synced before a test or a save, or loaded
     double seconds_ = 0;       // of steps
     LayerSeconds others_;      // outside of steps
     std::int64_t asked_ = 0;   // ids of the steps
@@ -144,6 +144,7 @@ void Trainer::load() {
     sw::load_checkpoint(below_, o_.load, all);
     model_.scatter_modules();
     first_step_ = model_.embedding().steps();
+    synced_ = first_step_;
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
     if (o_.steps && *o_.steps != 0 && *o_.steps <= first_step_)

@@ -346,6 +346,8 @@ def replica_groups():
     run(*SMALL, "--groups", 2, "--sync-every", 4, never=["synced before"])
     run(*SMALL, "--steps", 9, "--samples", 96, "--epochs", 3, "--groups", 2, "--sync-every", 10,
         says=["synced before the test, 3 steps after the last sync"], never=["6 steps after", "9 steps after"])
+    run(*SMALL, "--steps", 3, "--groups", 2, "--sync-every", 10, "--test-samples", 0, "--save", "third")
+    run(*SMALL, "--steps", 5, "--groups", 2, "--sync-every", 10, "--load", "third", says=["synced before the test, 2 steps after the last sync"])
     for more in (["col", "--requests", "coalesced"], ["table"], ["dp"], ["flex"], ["mixed"]):
         r = report(*SMALL, "--bag", 2, "--sharding", *more, "--groups", 2, "--sync-every", 2)
         assert r["bytes"]["moved"] == r["bytes"]["predicted"] and r["memory"]["measured"] == r["memory"]["predicted"], more
