@@ -60,7 +60,7 @@ Composition composition() {
             .tower = M::name,
             .requests = R::name,
             .module = sw::module_policy<M>({}),
-            .rule = reference_rule<Rule>(),
+            .rule = reference_rule(Rule::name),
             .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, const sw::LayerOptions& options,
                         float moment_scale) -> std::unique_ptr<sw::LayerBase> {
                 Rule rule;

@@ -84,6 +84,34 @@ inline Vector sum_of_groups(const Case& c, const std::vector<std::vector<Vector>
     return sum;
 }
 
+/// How many samples learn in a step. A scenario's gradients are by those of the world, as one backward pass of a dense
+/// model gives them; a group's tables learn by the group's, and modules by the world's again.
+struct ReferenceCounts {
+    std::int64_t world = 0;
+    std::int64_t group = 0;
+
+    [[nodiscard]] float to_group() const {
+        return group == 0 ? 1.0F : static_cast<float>(static_cast<double>(world) / static_cast<double>(group));
+    }
+    [[nodiscard]] float to_world() const {
+        return world == 0 ? 1.0F : static_cast<float>(static_cast<double>(group) / static_cast<double>(world));
+    }
+};
+inline ReferenceCounts count_samples(const Case& c, int group, const std::vector<RankBatch>& batches) {
+    ReferenceCounts counts;
+    for (std::size_t rank = 0; rank < batches.size(); ++rank) {
+        counts.world += batches[rank].samples;
+        if (c.group_of(static_cast<int>(rank)) == group) counts.group += batches[rank].samples;
+    }
+    return counts;
+}
+inline std::vector<RankBatch> by_samples_of_group(std::vector<RankBatch> batches, const ReferenceCounts& counts) {
+    for (RankBatch& batch : batches)
+        for (float& g : batch.gradient)
+            g *= counts.to_group();
+    return batches;
+}
+
 /// \param ranks  whose results are asked for
 inline Expected make_expected(const Composition& composition, const Case& c, const std::vector<int>& ranks) {
     Expected all{.scenario = make_scenario(c, composition.shardings, composition.pooling != "none",
@@ -106,7 +134,8 @@ inline Expected make_expected(const Composition& composition, const Case& c, con
                 if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
                     step.results[rank] = reference.forward(batches[static_cast<std::size_t>(rank)], index);
             }
-            reference.step(c.of_group(group, batches));
+            const ReferenceCounts counts = count_samples(c, group, batches);
+            reference.step(by_samples_of_group(c.of_group(group, batches), counts), counts.to_world());
             auto& gradients = step.tower_gradients.emplace_back();
             for (std::size_t tower = 0; tower < modules; ++tower)
                 gradients.push_back(reference.tower_gradient(static_cast<int>(tower)));

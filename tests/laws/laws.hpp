@@ -20,6 +20,7 @@
 #include "laws/scenario.hpp"
 #include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/counting.hpp"
+#include "shardwise/dense/sample_counts.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 
 /// \file
@@ -141,12 +142,19 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
                                 expected[f][i][d],
                                 [&] { return at() + ", row " + std::to_string(i) + ", column " + std::to_string(d); });
         }
+        std::vector<std::int64_t> samples;
+        for (const RankBatch& batch : ranks)
+            samples.push_back(batch.samples);
+        const sw::SampleCounts counts = sw::count_samples(groups, comm.rank(), samples);
+        std::vector<float> by_group = mine.gradient;
+        for (float& g : by_group)
+            g *= counts.to_group();
         QueuedLayer::Matrices gradient;
-        const float* g = mine.gradient.data();
+        const float* g = by_group.data();
         for (std::size_t f = 0; f < results.size(); ++f) {
             gradient.emplace_back(g, results[f].rows(), results[f].columns(),
                                   pooled ? scenario.width : results[f].columns());
-            if (!mine.gradient.empty()) g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
+            if (!by_group.empty()) g += pooled ? results[f].columns() : results[f].rows() * results[f].columns();
         }
         layer.backward(gradient);
         if (c.random_progress)
@@ -156,6 +164,8 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
         Mix& module = layer->template module<Mix>();
         const std::string at = where + ", step " + std::to_string(step) + ", gradient of the module";
         expect_same_all(module.gradient().span(), reference_step.relay_gradients[me], at + " at the relay");
+        for (float& term : module.gradient().span())
+            term *= static_cast<float>(counts.to_world());
         over_tower(module.gradient().span());
         expect_same_all(module.gradient().span(), reference_step.tower_gradients[group][tower], at + " of the tower");
         if (c.groups > 1) {

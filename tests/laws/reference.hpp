@@ -20,7 +20,7 @@
 
 /// \file
 /// The reference: one process that owns everything, and sums along the tree. Plain loops; it shares with the library
-/// only the initial weights, and what an optimizer does with one row.
+/// the initial weights alone.
 
 namespace laws {
 
@@ -146,10 +146,11 @@ class Reference {
     }
 
     /// One training step of the tables: every rank's gradient of the step's outputs. Modules know theirs then.
-    void step(const std::vector<RankBatch>& ranks) {
+    /// \param to_world  what the modules' gradients are multiplied with before they are summed
+    void step(const std::vector<RankBatch>& ranks, float to_world) {
         if (!c_.has_modules()) return learn(ranks);
         std::vector<RankBatch> below = ranks;  // with gradients of the features
-        look_through_modules(ranks, below);
+        look_through_modules(ranks, below, to_world);
         learn(below);
     }
     /// The module of a tower learns.
@@ -160,7 +161,7 @@ class Reference {
     }
     /// What the rank's samples, as it relays them, say about its tower's module in the last step.
     [[nodiscard]] const Vector& relay_gradient(int rank) const { return relays_[static_cast<std::size_t>(rank)]; }
-    /// The sum of that over the ranks of a tower, along the tree.
+    /// The sum of that over the ranks of a tower, along the tree, by the world's samples.
     [[nodiscard]] const Vector& tower_gradient(int tower) const {
         return modules_[static_cast<std::size_t>(tower)].gradient;
     }
@@ -191,7 +192,7 @@ class Reference {
 
     /// Modules see what `ranks` say of them; `below` gets what passes through them. Source s is relayed by the rank of
     /// each tower with its index.
-    void look_through_modules(const std::vector<RankBatch>& ranks, std::vector<RankBatch>& below) {
+    void look_through_modules(const std::vector<RankBatch>& ranks, std::vector<RankBatch>& below, float to_world) {
         const int towers = static_cast<int>(modules_.size());
         const int members = t_.ranks() / towers;
         relays_.assign(static_cast<std::size_t>(t_.ranks()), {});
@@ -237,8 +238,10 @@ class Reference {
                 Vector host(module.weights.size(), 0.0F);
                 for (const int here = t_.host_of(rank); rank < (tower + 1) * members && t_.host_of(rank) == here;
                      ++rank)
-                    for (std::size_t i = 0; i < host.size(); ++i)
-                        host[i] += relays_[static_cast<std::size_t>(rank)][i];
+                    for (std::size_t i = 0; i < host.size(); ++i) {
+                        const float term = to_world * relays_[static_cast<std::size_t>(rank)][i];
+                        host[i] += term;
+                    }
                 for (std::size_t i = 0; i < host.size(); ++i)
                     module.gradient[i] += host[i];
             }
@@ -529,7 +532,7 @@ class Reference {
         ReferenceRow of{.weights = &table.weights[row], .element_state = {}, .row_state = &table.row_state[row]};
         for (std::vector<Vector>& slot : table.element_state)
             of.element_state.push_back(&slot[row]);
-        c_.rule.update({.learning_rate = rate_, .step = step_}, of, g, norm, moment_scale_);
+        c_.rule.update(of, g, {.rate = rate_, .number = step_, .sum_of_squares = norm, .c = moment_scale_});
     }
 
     const Composition& c_;

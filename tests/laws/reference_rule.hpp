@@ -2,21 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstddef>
-#include <span>
-#include <utility>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "shardwise/optimizer/moment_scale.hpp"
-#include "shardwise/optimizer/optimizer.hpp"
-
 /// \file
-/// How the reference updates a row: by the optimizer's own struct, one element after the other. That each rule is its
-/// formula is for tests of rules to say.
+/// How the reference updates a row: formulas of its own, written from the papers, that know nothing of the library's
+/// rules. `c` is what a moment is divided by before its root is taken.
 
 namespace laws {
-
-namespace sw = shardwise;
 
 using Vector = std::vector<float>;
 
@@ -26,43 +24,89 @@ struct ReferenceRow {
     std::vector<Vector*> element_state;  ///< (slot)
     Vector* row_state;                   ///< (slot)
 };
+/// What a row learns by.
+struct ReferenceStep {
+    float rate = 0;
+    std::int64_t number = 1;
+    double sum_of_squares = 0;  ///< of the gradient, where the rule asks for it
+    float c = 1;
+};
 
-/// A SparseOptimizer with its own constants, its type forgotten.
+/// What the reference knows of an optimizer.
 struct ReferenceRule {
     int element_slots = 0;
     int row_slots = 0;
     bool needs_row_norm = false;
     bool scales = false;  ///< its moment by c
-    void (*update)(const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient, double sum_of_squares,
-                   float c) = nullptr;
+    void (*update)(const ReferenceRow& row, const Vector& gradient, const ReferenceStep& step) = nullptr;
 };
 
 namespace detail {
 
-template <class Rule, std::size_t... Slot>
-void update_row(const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient, double sum_of_squares,
-                float c, std::index_sequence<Slot...>) {
-    Rule rule;
-    if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = c;
-    const typename Rule::Row shared =
-        rule.row(step, row.row_state->data(), sum_of_squares, static_cast<int>(gradient.size()));
-    for (std::size_t d = 0; d < gradient.size(); ++d)
-        rule.element(shared, (*row.weights)[d], gradient[d], (*row.element_state[Slot])[d]...);
+inline void sgd(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    for (std::size_t d = 0; d < g.size(); ++d)
+        (*row.weights)[d] = std::fma(-step.rate, g[d], (*row.weights)[d]);
+}
+inline void adagrad(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    for (std::size_t d = 0; d < g.size(); ++d) {
+        float& sum = (*row.element_state[0])[d];
+        sum = std::fma(g[d], g[d], sum);
+        (*row.weights)[d] = std::fma(-step.rate, g[d] / (std::sqrt(sum / step.c) + 1e-10F), (*row.weights)[d]);
+    }
+}
+inline void adam(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    const auto power = [&](double beta) {  // by squaring
+        double all = 1;
+        for (std::int64_t rest = step.number; rest > 0; rest /= 2, beta *= beta)
+            if (rest % 2 == 1) all *= beta;
+        return all;
+    };
+    const auto rate =
+        static_cast<float>(static_cast<double>(step.rate) * std::sqrt(1 - power(0.999)) / (1 - power(0.9)));
+    for (std::size_t d = 0; d < g.size(); ++d) {
+        float& m = (*row.element_state[0])[d];
+        float& v = (*row.element_state[1])[d];
+        m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
+        v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
+        (*row.weights)[d] = std::fma(-rate, m / (std::sqrt(v / step.c) + 1e-8F), (*row.weights)[d]);
+    }
+}
+inline void rms_prop(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    for (std::size_t d = 0; d < g.size(); ++d) {
+        float& v = (*row.element_state[0])[d];
+        v = std::fma(static_cast<float>(1 - 0.99), std::fma(g[d], g[d], -v), v);
+        (*row.weights)[d] = std::fma(-step.rate, g[d] / (std::sqrt(v / step.c) + 1e-8F), (*row.weights)[d]);
+    }
+}
+/// Algorithm 1 of two-dimensional sparse parallelism: the moment first, then the weights by what it is then.
+inline void rowwise_adagrad(const ReferenceRow& row, const Vector& g, const ReferenceStep& step, double growth) {
+    float& moment = (*row.row_state)[0];
+    moment = static_cast<float>(static_cast<double>(moment) + growth);
+    const float rate = step.rate / (std::sqrt(moment / step.c) + 1e-8F);
+    for (std::size_t d = 0; d < g.size(); ++d)
+        (*row.weights)[d] = std::fma(-rate, g[d], (*row.weights)[d]);
+}
+inline void sum_of_squares(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    rowwise_adagrad(row, g, step, step.sum_of_squares);
+}
+inline void mean_of_squares(const ReferenceRow& row, const Vector& g, const ReferenceStep& step) {
+    rowwise_adagrad(row, g, step, step.sum_of_squares / static_cast<double>(g.size()));
 }
 
 }  // namespace detail
 
-template <sw::SparseOptimizer Rule>
-ReferenceRule reference_rule() {
-    return {.element_slots = Rule::element_slots,
-            .row_slots = Rule::row_slots,
-            .needs_row_norm = Rule::needs_row_norm,
-            .scales = sw::ScaledMoment<Rule>,
-            .update = [](const sw::UpdateStep& step, const ReferenceRow& row, const Vector& gradient,
-                         double sum_of_squares, float c) {
-                detail::update_row<Rule>(step, row, gradient, sum_of_squares, c,
-                                         std::make_index_sequence<Rule::element_slots>{});
-            }};
+/// \param name  the library's, of a rule with its own constants
+inline ReferenceRule reference_rule(std::string_view name) {
+    if (name == "sgd") return {.update = detail::sgd};
+    if (name == "adagrad") return {.element_slots = 1, .scales = true, .update = detail::adagrad};
+    if (name == "adam") return {.element_slots = 2, .scales = true, .update = detail::adam};
+    if (name == "rms_prop") return {.element_slots = 1, .scales = true, .update = detail::rms_prop};
+    ReferenceRule rowwise{.row_slots = 1, .needs_row_norm = true, .scales = true};
+    rowwise.update = name == "rowwise_adagrad"        ? detail::sum_of_squares
+                     : name == "rowwise_adagrad_mean" ? detail::mean_of_squares
+                                                      : nullptr;
+    if (rowwise.update == nullptr) throw std::logic_error{"the reference knows no rule " + std::string{name}};
+    return rowwise;
 }
 
 }  // namespace laws

@@ -1,9 +1,9 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,130 +12,85 @@
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
 #include "shardwise/optimizer/moment_scale.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
 
 /// \file
-/// The library's rules with their own constants, to the last bit: the laws take a rule's word for what it does with a
-/// row, and tests of rules look at formulas within rounding.
+/// The library's rules against the formulas that the laws' reference has, to the last bit, over many more steps of a
+/// row than a law takes.
 
 namespace laws {
 namespace {
+
+namespace sw = shardwise;
 
 struct State {
     Vector weights;
     std::vector<Vector> element_state;
     Vector row_state;
-};
-using Formula = std::function<void(State&, const Vector& g, float rate, std::int64_t step, double norm)>;
 
-void check(const ReferenceRule& rule, const Formula& formula, float c = 1.0F) {
-    ASSERT_TRUE(rule.scales || c == 1.0F);
+    [[nodiscard]] ReferenceRow row() {
+        ReferenceRow all{.weights = &weights, .element_state = {}, .row_state = &row_state};
+        for (Vector& slot : element_state)
+            all.element_state.push_back(&slot);
+        return all;
+    }
+};
+
+template <class Rule, std::size_t... Slot>
+void update(State& state, const Vector& gradient, const ReferenceStep& step, std::index_sequence<Slot...>) {
+    Rule rule;
+    if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = step.c;
+    const typename Rule::Row shared =
+        rule.row({.learning_rate = step.rate, .step = step.number}, state.row_state.data(),
+                 Rule::needs_row_norm ? step.sum_of_squares : 0.0, static_cast<int>(gradient.size()));
+    for (std::size_t d = 0; d < gradient.size(); ++d)
+        rule.element(shared, state.weights[d], gradient[d], state.element_state[Slot][d]...);
+}
+
+template <class Rule>
+void check(float c) {
+    const ReferenceRule formula = reference_rule(Rule::name);
+    ASSERT_EQ(formula.element_slots, Rule::element_slots);
+    ASSERT_EQ(formula.row_slots, Rule::row_slots);
+    ASSERT_EQ(formula.needs_row_norm, Rule::needs_row_norm);
+    ASSERT_EQ(formula.scales, sw::ScaledMoment<Rule>);
     std::mt19937 dice{7};
     std::normal_distribution<float> normal;
     State actual;
     for (int d = 0; d < 19; ++d)
         actual.weights.push_back(normal(dice));
-    actual.element_state.assign(static_cast<std::size_t>(rule.element_slots), Vector(19, 0.0F));
-    actual.row_state.assign(static_cast<std::size_t>(rule.row_slots), 0.0F);
+    actual.element_state.assign(static_cast<std::size_t>(Rule::element_slots), Vector(19, 0.0F));
+    actual.row_state.assign(static_cast<std::size_t>(Rule::row_slots), 0.0F);
     State expected = actual;
-    for (std::int64_t step = 1; step <= 40; ++step) {
+    for (std::int64_t number = 1; number <= 40; ++number) {
+        ReferenceStep step{.rate = 0.05F / static_cast<float>(number), .number = number, .c = c};
         Vector g;
-        double norm = 0;
         for (int d = 0; d < 19; ++d) {
-            g.push_back(step == 9 ? 0.0F : normal(dice) * (d % 3 == 0 ? 37.0F : 0.01F));
-            norm += static_cast<double>(g.back()) * g.back();
+            g.push_back(number == 9 ? 0.0F : normal(dice) * (d % 3 == 0 ? 37.0F : 0.01F));
+            step.sum_of_squares += static_cast<double>(g.back()) * g.back();
         }
-        const float rate = 0.05F / static_cast<float>(step);
-        ReferenceRow row{.weights = &actual.weights, .element_state = {}, .row_state = &actual.row_state};
-        for (Vector& slot : actual.element_state)
-            row.element_state.push_back(&slot);
-        rule.update({.learning_rate = rate, .step = step}, row, g, rule.needs_row_norm ? norm : 0.0, c);
-        formula(expected, g, rate, step, norm);
-        ASSERT_EQ(actual.weights, expected.weights) << "step " << step;
-        ASSERT_EQ(actual.element_state, expected.element_state) << "step " << step;
-        ASSERT_EQ(actual.row_state, expected.row_state) << "step " << step;
+        update<Rule>(actual, g, step, std::make_index_sequence<Rule::element_slots>{});
+        formula.update(expected.row(), g, step);
+        ASSERT_EQ(actual.weights, expected.weights) << "step " << number;
+        ASSERT_EQ(actual.element_state, expected.element_state) << "step " << number;
+        ASSERT_EQ(actual.row_state, expected.row_state) << "step " << number;
     }
 }
 
-TEST(Rules, SgdToTheLastBit) {
-    check(reference_rule<sw::Sgd>(), [](State& s, const Vector& g, float rate, std::int64_t, double) {
-        for (std::size_t d = 0; d < g.size(); ++d)
-            s.weights[d] = std::fma(-rate, g[d], s.weights[d]);
-    });
-}
+template <class Rule>
+class Rules : public ::testing::Test {};
+using AllRules =
+    ::testing::Types<sw::Sgd, sw::Adagrad, sw::Adam, sw::RmsProp, sw::RowwiseAdagrad<>,
+                     sw::RowwiseAdagrad<sw::MeanOfSquares>, sw::RowwiseAdagrad<sw::MomentScale<3>, sw::MeanOfSquares>>;
+TYPED_TEST_SUITE(Rules, AllRules);
 
-/// What moments are divided by: by nothing, by the number of groups, and by what is no power of two.
-constexpr float scales[] = {1.0F, 2.0F, 3.0F, 0.7F};
-
-TEST(Rules, AdagradToTheLastBit) {
-    for (const float c : scales)
-        check(
-            reference_rule<sw::Adagrad>(),
-            [c](State& s, const Vector& g, float rate, std::int64_t, double) {
-                for (std::size_t d = 0; d < g.size(); ++d) {
-                    float& sum = s.element_state[0][d];
-                    sum = std::fma(g[d], g[d], sum);
-                    s.weights[d] = std::fma(-rate, g[d] / (std::sqrt(sum / c) + 1e-10F), s.weights[d]);
-                }
-            },
-            c);
-}
-
-TEST(Rules, AdamToTheLastBit) {
-    for (const float c : scales)
-        check(
-            reference_rule<sw::Adam>(),
-            [c](State& s, const Vector& g, float rate, std::int64_t step, double) {
-                const auto power = [&](double beta) {  // by squaring
-                    double all = 1;
-                    for (std::int64_t rest = step; rest > 0; rest /= 2, beta *= beta)
-                        if (rest % 2 == 1) all *= beta;
-                    return all;
-                };
-                const auto size =
-                    static_cast<float>(static_cast<double>(rate) * std::sqrt(1 - power(0.999)) / (1 - power(0.9)));
-                for (std::size_t d = 0; d < g.size(); ++d) {
-                    float& m = s.element_state[0][d];
-                    float& v = s.element_state[1][d];
-                    m = std::fma(static_cast<float>(1 - 0.9), g[d] - m, m);
-                    v = std::fma(static_cast<float>(1 - 0.999), std::fma(g[d], g[d], -v), v);
-                    s.weights[d] = std::fma(-size, m / (std::sqrt(v / c) + 1e-8F), s.weights[d]);
-                }
-            },
-            c);
-}
-
-TEST(Rules, RmsPropToTheLastBit) {
-    for (const float c : scales)
-        check(
-            reference_rule<sw::RmsProp>(),
-            [c](State& s, const Vector& g, float rate, std::int64_t, double) {
-                for (std::size_t d = 0; d < g.size(); ++d) {
-                    float& v = s.element_state[0][d];
-                    v = std::fma(static_cast<float>(1 - 0.99), std::fma(g[d], g[d], -v), v);
-                    s.weights[d] = std::fma(-rate, g[d] / (std::sqrt(v / c) + 1e-8F), s.weights[d]);
-                }
-            },
-            c);
-}
-
-/// Algorithm 1 of two-dimensional sparse parallelism: the moment first, then the weights by what it is then.
-Formula rowwise(double share, float c) {
-    return [share, c](State& s, const Vector& g, float rate, std::int64_t, double norm) {
-        s.row_state[0] = static_cast<float>(static_cast<double>(s.row_state[0]) + norm / share);
-        const float scale = rate / (std::sqrt(s.row_state[0] / c) + 1e-8F);
-        for (std::size_t d = 0; d < g.size(); ++d)
-            s.weights[d] = std::fma(-scale, g[d], s.weights[d]);
-    };
-}
-TEST(Rules, RowwiseAdagradToTheLastBit) {
-    for (const float c : scales) {
-        check(reference_rule<sw::RowwiseAdagrad<>>(), rowwise(1, c), c);
-        check(reference_rule<sw::RowwiseAdagrad<sw::MeanOfSquares>>(), rowwise(19, c), c);
-        check(reference_rule<sw::RowwiseAdagrad<sw::MomentScale<3>, sw::MeanOfSquares>>(), rowwise(19, c), c);
-    }
+/// Moments divided by nothing, by the number of groups, and by what is no power of two.
+TYPED_TEST(Rules, AreTheirFormulasToTheLastBit) {
+    for (const float c : {1.0F, 2.0F, 3.0F, 0.7F})
+        check<TypeParam>(c);
 }
 
 }  // namespace
