@@ -104,6 +104,11 @@ class QueuedLayer {
 /// The library's policies, and those of the laws.
 [[nodiscard]] const sw::KnownPolicies& known_policies();
 
+using BuildLayer = std::unique_ptr<sw::LayerBase> (*)(sw::CommunicatorRef, std::vector<sw::TableConfig>,
+                                                      const sw::LayerOptions&, float moment_scale);
+using DrawLayer = sw::LayerBlueprint (*)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&,
+                                         const sw::RowPlan*);
+
 /// The axes that are types; the names are those of the policies.
 struct Composition {
     std::string sharding;                ///< what the laws call it: the name of the policy, or of several
@@ -121,10 +126,8 @@ struct Composition {
     std::shared_ptr<const sw::ModulePolicy> module;
     ReferenceRule rule;
     // null: by names alone
-    std::unique_ptr<sw::LayerBase> (*build)(sw::CommunicatorRef, std::vector<sw::TableConfig>, const sw::LayerOptions&,
-                                            float moment_scale);
-    sw::LayerBlueprint (*draw)(const sw::Topology&, std::vector<sw::TableConfig>, const sw::Towers&,
-                               const sw::RowPlan*);
+    BuildLayer build;
+    DrawLayer draw;
 
     /// \param moment_scale  0: as many as groups
     [[nodiscard]] sw::LayerNames names(float moment_scale = 0.0F) const {
@@ -173,6 +176,26 @@ struct Composition {
                (is_coalesced() ? "/coalesced" + std::string{build == nullptr ? "" : " by types"} : "");
     }
 };
+
+/// What a composition's types say, as constants: one costs little more than the layer that it makes.
+struct CompositionConstants {
+    const char* sharding;
+    std::vector<std::string> (*shardings)();
+    bool tiered;
+    bool crosses;
+    const char* pooling;
+    const char* optimizer;
+    const char* forward_wire;
+    const char* backward_wire;
+    const char* order;
+    const char* collective;
+    const char* tower;
+    const char* requests;
+    std::shared_ptr<const sw::ModulePolicy> (*module)();
+    BuildLayer build;
+    DrawLayer draw;
+};
+[[nodiscard]] Composition make_composition(const CompositionConstants& constants);
 
 /// Every composition that the laws run over.
 [[nodiscard]] std::vector<Composition> all_compositions();

@@ -30,9 +30,12 @@
 
 namespace laws {
 
-template <class... S>
-std::vector<std::string> names_of(boost::mp11::mp_list<S...>) {
-    return {S::name...};
+template <class Shardings>
+std::vector<std::string> names_of() {
+    std::vector<std::string> names;
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, Shardings>>(
+        [&]<class S>(boost::mp11::mp_identity<S>) { names.emplace_back(S::name); });
+    return names;
 }
 /// Whether vectors of some tables travel over the world; and whether some tables have copies.
 template <class S>
@@ -47,31 +50,32 @@ template <class S, class P, class Rule, class W, class O, class C = sw::Flat, cl
 Composition composition() {
     using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>,
                                         sw::Collective<C>, sw::Tower<M>, sw::Requests<R>>;
-    return {.sharding = S::name,
-            .shardings = names_of(typename sw::detail::ShardingsOf<S>::type{}),
-            .tiered = sw::detail::is_tiered<S>,
-            .crosses = crosses<S>,
-            .pooling = P::name,
-            .optimizer = Rule::name,
-            .forward_wire = W::forward::name,
-            .backward_wire = W::backward::name,
-            .order = O::name,
-            .collective = C::name,
-            .tower = M::name,
-            .requests = R::name,
-            .module = sw::module_policy<M>({}),
-            .rule = reference_rule(Rule::name),
-            .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, const sw::LayerOptions& options,
-                        float moment_scale) -> std::unique_ptr<sw::LayerBase> {
-                Rule rule;
-                if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = moment_scale;
-                return std::make_unique<Composed>(comm, std::move(tables), options, rule);
-            },
-            .draw =
-                [](const sw::Topology& topology, std::vector<sw::TableConfig> tables, const sw::Towers& towers,
-                   const sw::RowPlan* rows) {
-                    return Composed::blueprint(topology, std::move(tables), towers, {}, {}, rows);
-                }};
+    static constexpr CompositionConstants constants{
+        .sharding = S::name,
+        .shardings = names_of<typename sw::detail::ShardingsOf<S>::type>,
+        .tiered = sw::detail::is_tiered<S>,
+        .crosses = crosses<S>,
+        .pooling = P::name,
+        .optimizer = Rule::name,
+        .forward_wire = W::forward::name,
+        .backward_wire = W::backward::name,
+        .order = O::name,
+        .collective = C::name,
+        .tower = M::name,
+        .requests = R::name,
+        .module = [] { return sw::module_policy<M>({}); },
+        .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, const sw::LayerOptions& options,
+                    float moment_scale) -> std::unique_ptr<sw::LayerBase> {
+            Rule rule;
+            if constexpr (sw::ScaledMoment<Rule>) rule.moment_scale = moment_scale;
+            return std::make_unique<Composed>(comm, std::move(tables), options, rule);
+        },
+        .draw =
+            [](const sw::Topology& topology, std::vector<sw::TableConfig> tables, const sw::Towers& towers,
+               const sw::RowPlan* rows) {
+                return Composed::blueprint(topology, std::move(tables), towers, {}, {}, rows);
+            }};
+    return make_composition(constants);
 }
 
 /// Every optimizer with exact wires along the tree, and other wires and orders so that every pair of values meets.

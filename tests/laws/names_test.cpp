@@ -200,7 +200,7 @@ void for_all_combinations(Use use) {
         facts_of_each(boost::mp11::mp_product<mp_list, Shardings, sw::CollectiveAxis::values, sw::PoolingAxis::values,
                                               sw::RequestsAxis::values, sw::OrderAxis::values, Modules, Wires>{});
     const auto shardings = of_each(Shardings{}, []<class S>(boost::mp11::mp_identity<S>) {
-        return std::pair{names_of(typename sw::detail::ShardingsOf<S>::type{}), sw::detail::is_tiered<S>};
+        return std::pair{names_of<typename sw::detail::ShardingsOf<S>::type>(), sw::detail::is_tiered<S>};
     });
     const auto modules =
         of_each(Modules{}, [](auto module) { return sw::module_policy<typename decltype(module)::type>({}); });
