@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -15,8 +16,10 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/source_location.hpp"
+#include "shardwise/plan/carrier.hpp"
 #include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/program.hpp"
+#include "shardwise/plan/round_carrier.hpp"
 #include "shardwise/plan/step.hpp"
 #include "shardwise/plan/trace.hpp"
 
@@ -31,12 +34,16 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// posted. Not thread safe; a destroyed flight that is not finished withdraws from its round and fails the peers.
 class Flight {
   public:
-    /// \param itinerary  of this rank; outlives the flight, as do the parts
-    Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory);
+    /// Over the rounds of a communicator. \param itinerary  of this rank; outlives the flight, as do the parts
+    Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory)
+        : Flight{itinerary, parts, comm, memory, std::make_unique<RoundCarrier>(itinerary, comm, memory)} {}
+    /// \param comm  on which ranks agree on errors
+    Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm, std::pmr::memory_resource& memory,
+           std::unique_ptr<Carrier> carrier);
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
     ~Flight() {
-        if (in_flight_) comm_.abandon(ticket_);
+        if (in_flight_) carrier_->abandon();
     }
 
     [[nodiscard]] StepEnv& env() noexcept { return env_; }
@@ -64,7 +71,7 @@ class Flight {
     }
     /// Completes the round that is in flight if that is possible without waiting.
     void poll() {
-        if (in_flight_ && !arrived_) arrived_ = comm_.test(ticket_);
+        if (in_flight_ && !arrived_) arrived_ = carrier_->test();
     }
     /// Completes the round that is under way and runs the next segment. Collective in order. \returns whether there is
     /// another one; for programs without an adjoint
@@ -91,9 +98,9 @@ class Flight {
     void post(std::size_t s);
     void pack(std::size_t s, int peer, std::int64_t& total);
     void pack_envelope(std::size_t s, int rank, std::int64_t& total);
-    Buffer<std::byte>& message_to(std::size_t s, int rank, std::int64_t bytes);
+    std::span<std::byte> message_to(std::size_t s, int rank, std::int64_t bytes, std::int64_t payload);
     void complete(std::size_t s);
-    void check_envelope(std::size_t s, const InMessage& message);
+    void check_envelope(std::size_t s, int rank);
     void throw_alone();
     [[noreturn]] void throw_agreed();
     void enter(const PlacedStep& step) {
@@ -115,6 +122,7 @@ class Flight {
     void* const* parts_;
     CommunicatorRef comm_;
     std::pmr::memory_resource* memory_;
+    std::unique_ptr<Carrier> carrier_;
     StepEnv env_;
     Tracer* tracer_ = nullptr;
     SpanOf spans_of_ = SpanOf::other;
@@ -127,12 +135,7 @@ class Flight {
     bool in_flight_ = false;
     bool arrived_ = false;
     std::uint8_t travelling_ = 0;
-    Ticket ticket_;
     std::vector<Part> exchanges_;
-    std::vector<OutMessage> out_;
-    std::vector<InMessage> in_;
-    std::vector<Buffer<std::byte>> sent_;                   // (rank of the world)
-    std::vector<std::vector<Buffer<std::byte>>> received_;  // (segment, the same): blocks of later steps lie in them
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -11,20 +11,12 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE Flight::Flight(const Itinerary& itinerary, void* const* parts, CommunicatorRef comm,
-                                std::pmr::memory_resource& memory)
-    : itinerary_{&itinerary}, parts_{parts}, comm_{comm}, memory_{&memory} {
+                                std::pmr::memory_resource& memory, std::unique_ptr<Carrier> carrier)
+    : itinerary_{&itinerary}, parts_{parts}, comm_{comm}, memory_{&memory}, carrier_{std::move(carrier)} {
     SHARDWISE_ASSERT(itinerary.groups().world.ranks() == comm.size() &&
                      itinerary.in_world(itinerary.rank()) == comm.rank());
     env_.rank = itinerary.rank();
     env_.topology = itinerary.topology();
-    const auto ranks = static_cast<std::size_t>(comm.size());
-    sent_.reserve(ranks);
-    for (std::size_t i = 0; i < ranks; ++i)
-        sent_.emplace_back(memory);
-    received_.resize(itinerary.stages().size());
-    for (std::size_t s = 0; s < received_.size(); ++s)
-        for (std::size_t i = 0; i < (itinerary.stages()[s].posts.empty() ? 0 : ranks); ++i)
-            received_[s].emplace_back(memory);
 }
 
 SHARDWISE_INLINE void Flight::prepare(std::uint32_t number, std::uint16_t digest) {
@@ -50,14 +42,14 @@ SHARDWISE_INLINE void Flight::finish_backward() {
 }
 
 SHARDWISE_INLINE void Flight::withdraw() noexcept {
-    if (in_flight_) comm_.abandon(ticket_);
+    if (in_flight_) carrier_->abandon();
     in_flight_ = false;
     active_ = false;
 }
 
 SHARDWISE_INLINE void Flight::leave() noexcept {
     try {
-        if (in_flight_ && !arrived_) comm_.wait(ticket_);
+        if (in_flight_ && !arrived_) carrier_->wait();
         in_flight_ = false;
     } catch (...) {  // whoever is waited for has failed, and says so itself
     }
@@ -87,14 +79,13 @@ SHARDWISE_INLINE void Flight::post(std::size_t s) {
         enter(step);
         exchanges_.push_back({&step.step->code->begin(parts_of(step), env_), &step});
     }
-    out_.clear();
-    in_.clear();
+    carrier_->begin(s);
     std::int64_t total = 0;
     for (const int peer : stage.peers)
         pack(s, peer, total);
     for (const int witness : stage.witnesses)
         pack_envelope(s, witness, total);
-    ticket_ = comm_.post(label(s), out_, in_);
+    carrier_->post(label(s));
     in_flight_ = true;
     arrived_ = false;
     if (tracer_ != nullptr)
@@ -117,52 +108,52 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
                                                                                   : expected + padded_part(theirs);
     }
     const int rank = itinerary_->in_world(peer);
-    Buffer<std::byte>& buffer = message_to(s, rank, bytes);
-    ByteWriter to{buffer.data() + sizeof(Envelope)};
+    const std::span<std::byte> message = message_to(s, rank, bytes, payload);
+    ByteWriter to{message.data() + sizeof(Envelope)};
     for (const Part& part : exchanges_) {
         if (!part.with(env_.rank, peer)) continue;
         const std::byte* first = to.position();
         part.exchange->pack(peer, to);
         to.pad(first);
     }
-    SHARDWISE_ASSERT(to.position() == buffer.data() + bytes);
-    out_.push_back({.to = rank, .bytes = buffer.span(), .payload = payload});
-    in_.push_back({.from = rank, .into = &received_[s][static_cast<std::size_t>(rank)], .expected = expected});
+    SHARDWISE_ASSERT(to.position() == message.data() + bytes);
+    carrier_->expect(rank, expected);
     total += bytes;
 }
 
 SHARDWISE_INLINE void Flight::pack_envelope(std::size_t s, int rank, std::int64_t& total) {
-    const Buffer<std::byte>& buffer = message_to(s, rank, sizeof(Envelope));
-    out_.push_back({.to = rank, .bytes = buffer.span(), .payload = 0});
-    in_.push_back({.from = rank, .into = &received_[s][static_cast<std::size_t>(rank)], .expected = sizeof(Envelope)});
+    static_cast<void>(message_to(s, rank, sizeof(Envelope), 0));
+    carrier_->expect(rank, sizeof(Envelope));
     total += static_cast<std::int64_t>(sizeof(Envelope));
 }
 
-SHARDWISE_INLINE Buffer<std::byte>& Flight::message_to(std::size_t s, int rank, std::int64_t bytes) {
-    Buffer<std::byte>& buffer = sent_[static_cast<std::size_t>(rank)];
-    buffer.resize(static_cast<std::size_t>(bytes));
-    ByteWriter{buffer.data()}.put(Envelope{.flight = number_,
-                                           .segment = static_cast<std::uint8_t>(s),
-                                           .error = travelling_,
-                                           .digest = digest_,
-                                           .bytes = static_cast<std::uint64_t>(bytes)});
-    return buffer;
+SHARDWISE_INLINE std::span<std::byte> Flight::message_to(std::size_t s, int rank, std::int64_t bytes,
+                                                         std::int64_t payload) {
+    const std::span<std::byte> message = carrier_->room(rank, bytes, payload);
+    ByteWriter{message.data()}.put(Envelope{.flight = number_,
+                                            .segment = static_cast<std::uint8_t>(s),
+                                            .error = travelling_,
+                                            .digest = digest_,
+                                            .bytes = static_cast<std::uint64_t>(bytes)});
+    return message;
 }
 
 SHARDWISE_INLINE void Flight::complete(std::size_t s) {
     const Stage& stage = itinerary_->stages()[s];
     const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
-    if (!arrived_) comm_.wait(ticket_);
+    if (!arrived_) carrier_->wait();
     in_flight_ = false;
     if (tracer_ != nullptr)
         tracer_->add(stage.posts.front().step->name, SpanKind::wait, number_, begin, 0, span_of(false));
-    for (const InMessage& message : in_)
-        check_envelope(s, message);
+    for (const int peer : stage.peers)
+        check_envelope(s, itinerary_->in_world(peer));
+    for (const int witness : stage.witnesses)
+        check_envelope(s, witness);
     if (stage.agreement.agrees && travelling_ != 0) throw_agreed();
-    for (std::size_t i = 0; i < stage.peers.size(); ++i) {  // behind them, witnesses say no more
-        const InMessage& message = in_[i];
-        const int peer = stage.peers[i];
-        ByteReader from{message.into->span()};
+    for (const int peer : stage.peers) {  // witnesses say no more
+        const int rank = itinerary_->in_world(peer);
+        const std::span<const std::byte> message = carrier_->message(s, rank);
+        ByteReader from{message};
         static_cast<void>(from.get<Envelope>());
         for (const Part& part : exchanges_) {
             if (!part.with(env_.rank, peer)) continue;
@@ -170,24 +161,24 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
             from.skip_padding();
         }
         if (!from.complete())
-            throw Mismatch{concat({at(s), ": the message from rank ", message.from, " of ", message.into->size(),
+            throw Mismatch{concat({at(s), ": the message from rank ", rank, " of ", message.size(),
                                    " bytes does not have the parts that it announces"})};
     }
     for (const Part& part : exchanges_)
         part.exchange->end();
 }
 
-SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, const InMessage& message) {
-    ByteReader reader{message.into->span()};
+SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, int rank) {
+    const std::span<const std::byte> message = carrier_->message(s, rank);
+    ByteReader reader{message};
     const auto envelope = reader.get<Envelope>();
-    if (reader.overrun() || envelope.flight != number_ || envelope.segment != s ||
-        envelope.bytes != message.into->size())
+    if (reader.overrun() || envelope.flight != number_ || envelope.segment != s || envelope.bytes != message.size())
         throw Mismatch{
-            concat({at(s), ", segment ", s, ": the ", message.into->size(), " bytes that rank ", message.from,
+            concat({at(s), ", segment ", s, ": the ", message.size(), " bytes that rank ", rank,
                     " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
                     envelope.segment, ": all ranks start, look up and learn from the same batches in one order"})};
     if (envelope.digest != digest_)
-        throw Mismatch{concat({at(s), ": rank ", message.from,
+        throw Mismatch{concat({at(s), ": rank ", rank,
                                " runs another layer: give every rank the same policies, tables, row plan, options and "
                                "number of steps, and "
                                "start batches of one kind together"})};
@@ -204,18 +195,18 @@ SHARDWISE_INLINE void Flight::throw_alone() {
 /// Every rank knows that some rank noted an error: all exchange the texts, and all throw the first one.
 SHARDWISE_INLINE void Flight::throw_agreed() {
     active_ = false;
-    out_.clear();
-    in_.clear();
+    std::vector<OutMessage> out;
+    std::vector<InMessage> in;
     const std::string& mine = env_.error.text();
     std::vector<Buffer<std::byte>> texts;
     for (int peer = 0; peer < comm_.size(); ++peer)
         texts.emplace_back(*memory_);
     for (int peer = 0; peer < comm_.size(); ++peer) {
         if (peer == comm_.rank()) continue;
-        out_.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
-        in_.push_back({.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
+        out.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
+        in.push_back({.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
     }
-    wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_, .where = where_}, out_, in_));
+    wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_, .where = where_}, out, in));
     std::string text;
     int more = 0;
     for (int rank = 0; rank < comm_.size(); ++rank) {
