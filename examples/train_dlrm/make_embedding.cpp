@@ -10,6 +10,7 @@
 #include "embedding.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/make_layer.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/sharding/col.hpp"
 
 namespace train_dlrm {
@@ -46,6 +47,7 @@ std::vector<std::string> choices(const std::string& axis) {
     std::vector<std::string> names = known().names(axis);
     if (axis == "sharding") names.insert(names.end(), {"mixed", "tiered"});
     if (axis == "pooling") names = {"sum", "mean"};
+    if (axis == "optimizer") std::erase(names, sw::Frozen::name);
     return names;
 }
 

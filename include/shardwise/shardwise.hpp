@@ -33,6 +33,7 @@
 #include "shardwise/metrics/throughput.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/optimizer/moment_scale.hpp"
 #include "shardwise/optimizer/optimizer.hpp"

@@ -16,6 +16,8 @@
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
+#include "shardwise/optimizer/sgd.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/flex.hpp"
@@ -168,6 +170,42 @@ TEST(LayerCheckpoint, HoldsWhatWasPutIn) {
     EXPECT_EQ(reader.metadata().at("optimizer"), "adagrad");
 }
 
+/// A frozen layer takes the weights of any optimizer's file and leaves its moments; what it saves has none.
+template <class Rule, class From, class To>
+void into_frozen() {
+    const TemporaryFile file{"trained"};
+    const TemporaryFile again{"frozen"};
+    with_layer<sw::Sharding<From>, sw::Optimizer<Rule>>(3, [&](sw::CommunicatorRef comm, const auto& layer) {
+        fill(layer);
+        layer.layer->set_steps(7);
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+    });
+    with_layer<sw::Sharding<To>, sw::Optimizer<sw::Frozen>>(4, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::Checkpoint checkpoint{.layer = layer, .dense = {}, .numbers = {}};
+        sw::load_checkpoint(comm, file.path(), checkpoint);
+        EXPECT_EQ(layer.layer->steps(), 7);
+        sw::save_checkpoint(comm, again.path(), checkpoint);
+    });
+    sw::SafetensorsReader trained{file.path()};
+    sw::SafetensorsReader frozen{again.path()};
+    EXPECT_EQ(frozen.metadata().at("optimizer"), "frozen");
+    EXPECT_EQ(frozen.tensors().size(), tables.size() + 1);  // with the number of steps
+    for (const sw::TableConfig& table : tables) {
+        const std::string name = "tables/" + table.name + "/weight";
+        std::vector<float> expected(static_cast<std::size_t>(table.rows * table.dim));
+        std::vector<float> actual = expected;
+        trained.read(trained.require(name, sw::TensorType::f32, {table.rows, table.dim}), 0, std::span{expected});
+        frozen.read(frozen.require(name, sw::TensorType::f32, {table.rows, table.dim}), 0, std::span{actual});
+        EXPECT_EQ(actual, expected);
+    }
+}
+TEST(LayerCheckpoint, AFrozenLayerReadsTheFileOfAnyOptimizer) {
+    into_frozen<sw::Adam, sw::Row, sw::Col<>>();
+    into_frozen<sw::RowwiseAdagrad<>, sw::Table, sw::Flex>();
+    into_frozen<sw::Sgd, sw::DP, sw::Row>();
+    into_frozen<sw::Frozen, sw::Col<2>, sw::DP>();
+}
+
 TEST(LayerCheckpoint, TrainingGoesOn) {
     using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Adam>>;
     const TemporaryFile file{"goes_on"};
@@ -278,6 +316,10 @@ TEST(LayerCheckpoint, WhatDoesNotFitIsBadInputOnEveryRankAndChangesNothing) {
         sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
     });
     refuse("holds the state of optimizer 'adam', and this layer has 'adagrad'", tables);
+    with_layer<sw::Optimizer<sw::Frozen>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
+        sw::save_checkpoint(comm, file.path(), {.layer = layer, .dense = {}, .numbers = {}});
+    });
+    refuse("holds the state of optimizer 'frozen', and this layer has 'adagrad'", tables);
     with_layer<sw::Optimizer<sw::Adagrad>>(2, [&](sw::CommunicatorRef comm, const auto& layer) {
         sw::LayerShards without_steps = layer;
         without_steps.layer = nullptr;

@@ -343,6 +343,27 @@ TEST(Checkpoints, ALayerAlone) {
     });
 }
 
+TEST(Checkpoints, OfAFrozenLayer) {
+    const checkpoint_test::TemporaryFile file{"docs_frozen.safetensors"};
+    const std::string path = file.path();
+    const auto& batch = picture;
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Optimizer<sw::Adam>> trained{comm, tables};
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        static_cast<void>(trained.forward(batch));
+        trained.backward({gradient.data(), 2, 10});
+        sw::save_layer(comm, path, trained);
+        const std::vector<float> expected = copy(trained.forward(batch));
+
+        using Layer = sw::EmbeddingLayer<sw::Optimizer<sw::Frozen>>;
+        Layer layer{comm, tables};
+        sw::load_layer(comm, path, layer);  // the file of a layer with any optimizer
+        const auto vectors = layer.forward(batch);
+
+        EXPECT_EQ(copy(vectors), expected);
+    });
+}
+
 TEST(Checkpoints, AWholeModel) {
     const checkpoint_test::TemporaryFile file{"docs_model.safetensors"};
     const std::string path = file.path();

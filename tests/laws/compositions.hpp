@@ -81,6 +81,11 @@ class QueuedLayer {
                 .sequences = {}};
         layer_->backward(std::move(flight), vectors);
     }
+    /// Ends the oldest flight, of which nothing is to be learnt.
+    void end() {
+        flights_.pop_front();
+        --looked_up_;
+    }
     sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally, sw::BatchKind kind,
                           sw::SyncTally& sync) {
         if (batches.at(0).wide) {

@@ -16,6 +16,7 @@
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
@@ -92,6 +93,7 @@ void add_compositions(std::vector<Composition>& all) {
     if constexpr (std::is_same_v<S, sw::Row>) all.push_back(composition<S, P, sw::RmsProp, Exact, sw::Tree>());
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::WideTree>());
     all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::WideTree>());
+    all.push_back(composition<S, P, sw::Frozen, Exact, sw::Tree>());
     if constexpr (copied<S>) {
         all.push_back(composition<S, P, sw::Adagrad, LossyBack, sw::Tree>());
         if constexpr (!crosses<S> && !std::is_same_v<S, sw::DP>) {  // others meet these over relays
@@ -103,6 +105,7 @@ void add_compositions(std::vector<Composition>& all) {
         all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Lossy, sw::Sample>());
         all.push_back(composition<S, P, sw::Adam, Lossy, sw::Tree>());
         all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Tree>());
+        all.push_back(composition<S, P, sw::Frozen, Lossy, sw::Sample>());
     }
 }
 /// Vectors over relays, with every wire and order.
@@ -113,6 +116,7 @@ void add_relayed(std::vector<Composition>& all) {
     using LossyBack = sw::Wire<sw::Fp32, sw::Bf16>;
     all.push_back(composition<S, P, sw::RowwiseAdagrad<>, Exact, sw::Tree, C>());
     all.push_back(composition<S, P, sw::Adagrad, Lossy, sw::WideTree, C>());
+    all.push_back(composition<S, P, sw::Frozen, Lossy, sw::Tree, C>());
     if constexpr (!copied<S>) all.push_back(composition<S, P, sw::Sgd, LossyBack, sw::Sample, C>());
 }
 /// Towers with modules.
@@ -123,6 +127,7 @@ void add_modules(std::vector<Composition>& all) {
     using C = sw::Hierarchical;
     all.push_back(composition<S, sw::Sum, sw::RowwiseAdagrad<>, Exact, sw::Tree, C, Mix>());
     all.push_back(composition<S, sw::Sum, sw::Adam, Lossy, sw::WideTree, C, Mix>());
+    all.push_back(composition<S, sw::Sum, sw::Frozen, Exact, sw::Tree, C, Mix>());
 }
 /// Coalesced requests: a composition by its types, and by names alone all that `all` has and that go.
 template <class S, class P>

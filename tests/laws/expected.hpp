@@ -134,6 +134,7 @@ inline Expected make_expected(const Composition& composition, const Case& c, con
                 if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end())
                     step.results[rank] = reference.forward(batches[static_cast<std::size_t>(rank)], index);
             }
+            if (!composition.rule.learns) continue;
             const ReferenceCounts counts = count_samples(c, group, batches);
             reference.step(by_samples_of_group(c.of_group(group, batches), counts), counts.to_world());
             auto& gradients = step.tower_gradients.emplace_back();
@@ -143,7 +144,7 @@ inline Expected make_expected(const Composition& composition, const Case& c, con
                 step.relay_gradients[static_cast<std::size_t>(c.rank_of(group, index))] =
                     reference.relay_gradient(index);
         }
-        for (std::size_t tower = 0; tower < modules; ++tower) {
+        for (std::size_t tower = 0; tower < modules && composition.rule.learns; ++tower) {
             step.module_gradients.push_back(c.groups == 1 ? step.tower_gradients[0][tower]
                                                           : sum_of_groups(c, step.tower_gradients, tower));
             for (Reference& reference : groups)

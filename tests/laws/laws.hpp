@@ -142,6 +142,10 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
                                 expected[f][i][d],
                                 [&] { return at() + ", row " + std::to_string(i) + ", column " + std::to_string(d); });
         }
+        if (!composition.rule.learns) {
+            layer.end();
+            continue;
+        }
         std::vector<std::int64_t> samples;
         for (const RankBatch& batch : ranks)
             samples.push_back(batch.samples);
@@ -188,7 +192,7 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     while (layer->advance_sync()) {
     }
     if (c.groups > 1 && c.sync_last) {
-        const bool due = c.steps % c.sync_every != 0;
+        const bool due = composition.rule.learns && c.steps % c.sync_every != 0;
         if (layer->sync() != due) throw Broken{where + ": a last sync " + (due ? "did nothing" : "was not due")};
         if (due)
             for (const sw::SegmentCost& segment : layer->blueprint().predict_sync(syncs, comm.rank()))
@@ -277,6 +281,7 @@ inline std::vector<Case> cases_for(std::size_t number, const std::vector<sw::Top
             std::tie(c.groups, c.inside) = groups[(turn / 3 + number) % groups.size()];
             c.sync_every = turn % 2 == 0 ? 1 : 3;
             c.all_rows = turn % 3 == 0;
+            if (!composition.rule.learns) std::tie(c.learns, c.sync_every, c.all_rows) = std::tuple{false, 1, false};
             c.sync_last = (turn / 5) % 2 == 0;
             const auto most = static_cast<float>(c.groups);
             c.moment_scale = std::array{0.0F, 1.0F, 0.7F, most - 0.5F}[(turn / 2) % 4];

@@ -34,6 +34,7 @@ struct ReferenceStep {
 
 /// What the reference knows of an optimizer.
 struct ReferenceRule {
+    bool learns = true;
     int element_slots = 0;
     int row_slots = 0;
     bool needs_row_norm = false;
@@ -97,6 +98,7 @@ inline void mean_of_squares(const ReferenceRow& row, const Vector& g, const Refe
 
 /// \param name  the library's, of a rule with its own constants
 inline ReferenceRule reference_rule(std::string_view name) {
+    if (name == "frozen") return {.learns = false};
     if (name == "sgd") return {.update = detail::sgd};
     if (name == "adagrad") return {.element_slots = 1, .scales = true, .update = detail::adagrad};
     if (name == "adam") return {.element_slots = 2, .scales = true, .update = detail::adam};

@@ -45,12 +45,14 @@ struct Case {
     bool all_rows = false;   ///< a sync moves all rows, not those that were touched
     bool sync_last = false;  ///< one more when all steps are done
     float moment_scale = 0;  ///< 0: as many as groups
+    bool learns = true;      ///< so that copies are synced
 
     [[nodiscard]] sw::GroupOptions group_options() const {
         sw::GroupOptions options{.count = groups};
         if (groups == 1) return options;
         if (inside || seed % 2 == 0)
             options.placement = inside ? sw::GroupPlacement::inside_hosts : sw::GroupPlacement::across_hosts;
+        if (!learns) return options;
         if (sync_every != 1 || seed % 3 == 0) options.sync_every = sync_every;
         if (all_rows || seed % 5 == 0) options.rows = all_rows ? sw::SyncRows::all : sw::SyncRows::touched;
         return options;

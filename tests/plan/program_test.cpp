@@ -76,7 +76,7 @@ TEST(Program, SegmentsEndAtPosts) {
     EXPECT_EQ(forward(program), (Texts{"Scale3 >Gather<World>", "Square Refuse >Gather<Host>", ""}));
     EXPECT_EQ(backward(program), (Texts{">Scatter<Host>", "SquareBack >Scatter<World>", "Scale3"}));
     EXPECT_EQ(forward(program_of<>()), Texts{""});
-    EXPECT_EQ(backward(program_of<>()), Texts{""});
+    EXPECT_EQ(backward(program_of<>()), Texts{});
 }
 
 TEST(Program, WhatSeesTrainedStateNeverStandsInAFirstSegment) {
@@ -86,6 +86,14 @@ TEST(Program, WhatSeesTrainedStateNeverStandsInAFirstSegment) {
     const sw::Program behind = program_of<Gather<World>, Weigh<>, Scale<3>>();
     EXPECT_EQ(forward(behind), (Texts{">Gather<World>", "Weigh Scale3"}));
     EXPECT_EQ(backward(behind), (Texts{"Scale3", "WeighBack >Scatter<World>", ""}));
+}
+
+TEST(Program, WhereNothingIsLearntTrainedStateIsNotWaitedFor) {
+    using P = Plan<Scale<3>, Weigh<>, Gather<World>, Weigh<1>>;
+    EXPECT_EQ(forward(sw::make_program<Domain, P>()), (Texts{"Scale3", "Weigh >Gather<World>", "Weigh"}));
+    const sw::Program frozen = sw::make_program<Domain, P, false>();
+    EXPECT_EQ(forward(frozen), (Texts{"Scale3 Weigh >Gather<World>", "Weigh"}));
+    EXPECT_EQ(backward(frozen), Texts{});
 }
 
 /// A fork and an exchange that see the weight.

@@ -181,6 +181,8 @@ Setting any_setting(Dice& dice) {
                               .placement = placement,
                               .sync_every = 1 + dice.below(2),
                               .rows = dice.one_in(4) ? sw::SyncRows::all : sw::SyncRows::touched};
+        if (setting.names.optimizer == "frozen") setting.groups.sync_every = {};
+        if (setting.names.optimizer == "frozen") setting.groups.rows = {};
     }
     const int hosts = setting.ranks().inside_group().hosts;
     const std::int64_t tables = 3 + dice.below(2);

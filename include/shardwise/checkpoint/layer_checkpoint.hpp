@@ -252,7 +252,8 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
 ///
 /// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 sends every table to every rank.
 /// \throws BadInput on every rank, before anything has changed: for a damaged file, a tensor that is missing or has
-///         another shape, or the state of another optimizer. When reading itself fails, later, some values have changed
+///         another shape, or the state of another optimizer, which a frozen layer does not mind. When reading itself
+///         fails, later, some values have changed
 inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::unique_ptr<SafetensorsReader> reader;
@@ -262,7 +263,8 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
         try {
             reader = std::make_unique<SafetensorsReader>(path);
             const auto rule = reader->metadata().find("optimizer");
-            if (rule != reader->metadata().end() && rule->second != checkpoint.layer.optimizer)
+            if (checkpoint.layer.learns && rule != reader->metadata().end() &&
+                rule->second != checkpoint.layer.optimizer)
                 throw BadInput{concat({path, ": holds the state of optimizer '", rule->second,
                                        "', and this layer has '", checkpoint.layer.optimizer, "'"})};
             if (checkpoint.layer.layer != nullptr)

@@ -28,6 +28,7 @@ struct LayerShards {
     std::string optimizer;  ///< the rule's name
     int element_slots = 0;
     int row_slots = 0;
+    bool learns = true;  ///< else weights are all that is asked of a checkpoint, whatever the optimizer that wrote it
     std::vector<TableShard> shards;
     LayerBase* layer = nullptr;  ///< whose training steps belong to the checkpoint; null: none do
 };
@@ -38,6 +39,7 @@ struct LayerShards {
                     .optimizer = layer.optimizer(),
                     .element_slots = layer.element_slots(),
                     .row_slots = layer.row_slots(),
+                    .learns = layer.learns(),
                     .shards = {},
                     .layer = &layer};
     layer.visit_shards([&](const ShardView& view, const ShardRowNumbers& rows) { all.shards.push_back({view, rows}); });

@@ -91,8 +91,11 @@ class EmbeddingLayer final : public LayerBase {
             return vectors;
         }
     }
-    /// Learns from a flight and ends it; see LayerBase::backward. Collective.
+    /// Learns from a flight and ends it; see LayerBase::backward. Collective. Not of a frozen layer, whose flights end
+    /// with their handles.
     void backward(Flight flight, const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
+        static_assert(rule_learns<rule_type>,
+                      "a frozen layer learns nothing: leave backward out, or give it another Optimizer<>");
         LayerVectors vectors;
         if constexpr (pooled) {
             vectors.pooled = gradient;

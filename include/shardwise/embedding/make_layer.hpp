@@ -47,8 +47,8 @@ struct LayerNames {
 /// The policies that names may mean: the library's, and those that a program adds.
 class KnownPolicies {
   public:
-    /// The library's: row, col, table, dp, flex; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam, rms_prop;
-    /// fp32, bf16.
+    /// The library's: row, col, table, dp, flex; sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam, rms_prop,
+    /// frozen; fp32, bf16.
     KnownPolicies();
 
     /// One of a program's own, by its type: a ShardingPolicy, a SparseOptimizer or a WireCodec.

@@ -17,6 +17,7 @@
 #include "shardwise/embedding/steps/fork_tables.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/optimizer/rms_prop.hpp"
 #include "shardwise/optimizer/rowwise_adagrad.hpp"
 #include "shardwise/optimizer/sgd.hpp"
@@ -165,7 +166,7 @@ SHARDWISE_INLINE Program program_of(const LayerTraits& traits, const LayerNames&
     if (traits.coalesced)
         put_inside(entries + 2, {inside, 1}, {inside + 1, 1},
                    mp_list<steps::Coalesce, Expand, steps::SumByUnique<Expand>, steps::EndCoalesced>{});
-    return make_program(plan, adjoint, FillIn{traits, names});
+    return make_program(plan, traits.rule->learns() ? adjoint : Line{}, FillIn{traits, names});
 }
 
 }  // namespace detail
@@ -174,6 +175,7 @@ SHARDWISE_INLINE KnownPolicies::KnownPolicies() {
     add_sharding<Row>().add_sharding<Col<>>().add_sharding<Table>().add_sharding<DP>().add_sharding<Flex>();
     add_optimizer<Sgd>().add_optimizer<Adagrad>().add_optimizer<RowwiseAdagrad<>>();
     add_optimizer<RowwiseAdagrad<MeanOfSquares>>().add_optimizer<Adam>().add_optimizer<RmsProp>();
+    add_optimizer<Frozen>();
     add_wire<Fp32>().add_wire<Bf16>();
 }
 

@@ -48,7 +48,8 @@ constexpr bool takes_slots(std::index_sequence<Slot...>) {
 ///   what is allowed; a layer calls it before anything else;
 /// - `void add_to(Digest&) const`: adds the constants to a digest, so that ranks that were given others are told so.
 /// - `float moment_scale = as_many_as_groups`: what its moment is divided by before the root is taken; a layer sets it
-///   (optimizer/moment_scale.hpp).
+///   (optimizer/moment_scale.hpp);
+/// - `static constexpr bool learns = false`: rows stay as they are, and its layers have no backward pass.
 /// A row that no sample touched is not updated; a touched row with a gradient of zero is.
 /// Rules write std::fma for every multiply-add, so that results do not depend on compiler flags.
 template <class O>
@@ -61,6 +62,15 @@ concept SparseOptimizer = requires(const O& rule, const UpdateStep& step, float*
     requires std::default_initializable<typename O::Row> && std::movable<typename O::Row> && std::copy_constructible<O>;
     requires detail::takes_slots<O>(std::make_index_sequence<static_cast<std::size_t>(O::element_slots)>{});
 };
+
+/// False for a rule that says that rows stay as they are, as Frozen does.
+template <class Rule>
+inline constexpr bool rule_learns = true;
+template <class Rule>
+    requires requires {
+        Rule::learns;
+    }
+inline constexpr bool rule_learns<Rule> = Rule::learns;
 
 /// Calls the rule's `check()`, where it has one.
 template <class Rule>

@@ -22,9 +22,9 @@
 /// \file
 /// A plan and its adjoint, flattened once into the list of segments that every reader walks.
 ///
-/// A segment is a run of local steps that ends with the posts of at most one round. It ends at a post, and a step that
-/// sees trained state never stands in the first one: the first segment of the next flight may run before this flight's
-/// update.
+/// A segment is a run of local steps that ends with the posts of at most one round. It ends at a post, and where there
+/// is an adjoint a step that sees trained state never stands in the first one: the first segment of the next flight may
+/// run before this flight's update.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -94,7 +94,8 @@ struct LineEntry {
 using Line = std::span<const LineEntry>;
 
 /// Flattens a plan and its adjoint, given as lines; backward, the Togethers of a line come in the opposite order.
-/// \param rename  what a step is called; empty: by its name. For lines that serve several compositions
+/// Without an adjoint nothing is learnt. \param rename  what a step is called; empty: by its name. For lines that serve
+/// several compositions
 [[nodiscard]] Program make_program(Line plan, Line adjoint,
                                    const std::function<std::string(const Instruction&)>& rename = {});
 
@@ -163,10 +164,13 @@ template <class Domain, class P>
     return detail::LineOf<Domain, P>::entries();
 }
 
-/// Flattens P and its adjoint.
-template <class Domain, class P>
+/// Flattens P and its adjoint, or P alone. \tparam Learns  whether the adjoint is wanted
+template <class Domain, class P, bool Learns = true>
 [[nodiscard]] Program make_program() {
-    return make_program(line_of<Domain, P>(), detail::LineOf<Domain, Adjoint<P>>::entries());
+    if constexpr (Learns)
+        return make_program(line_of<Domain, P>(), detail::LineOf<Domain, Adjoint<P>>::entries());
+    else
+        return make_program(line_of<Domain, P>(), {});
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

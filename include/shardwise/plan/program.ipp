@@ -40,7 +40,8 @@ namespace detail {
 /// Flattens one line, forward or backward.
 class Flattener {
   public:
-    explicit Flattener(bool backward) : backward_{backward} {}
+    /// \param updates  of the state that steps read come from other flights
+    Flattener(bool backward, bool updates) : backward_{backward}, updates_{updates} {}
 
     /// \param before  how many segments of the program are closed
     std::vector<Segment> flatten(const BranchPath& path, Line line, std::size_t before) const {
@@ -71,9 +72,9 @@ class Flattener {
     }
 
   private:
-    static void append(std::vector<Segment>& segments, std::size_t before, Instruction step) {
+    void append(std::vector<Segment>& segments, std::size_t before, Instruction step) const {
         step.code = &step.calls->code();
-        if (step.calls->reads_state && before + segments.size() == 1) segments.emplace_back();
+        if (updates_ && step.calls->reads_state && before + segments.size() == 1) segments.emplace_back();
         if (step.calls->exchanges) {
             segments.back().posts.push_back(std::move(step));
             segments.emplace_back();
@@ -101,6 +102,7 @@ class Flattener {
     }
 
     bool backward_;
+    bool updates_;
 };
 
 }  // namespace detail
@@ -108,10 +110,12 @@ class Flattener {
 SHARDWISE_INLINE Program make_program(Line plan, Line adjoint,
                                       const std::function<std::string(const Instruction&)>& rename) {
     Program program;
-    program.segments = detail::Flattener{false}.flatten({}, plan, 0);
+    program.segments = detail::Flattener{false, !adjoint.empty()}.flatten({}, plan, 0);
     program.forward = program.segments.size();
-    std::vector<Segment> backward = detail::Flattener{true}.flatten({}, adjoint, 0);
-    std::move(backward.begin(), backward.end(), std::back_inserter(program.segments));
+    if (!adjoint.empty()) {
+        std::vector<Segment> backward = detail::Flattener{true, true}.flatten({}, adjoint, 0);
+        std::move(backward.begin(), backward.end(), std::back_inserter(program.segments));
+    }
     SHARDWISE_ASSERT(program.segments.size() <= std::numeric_limits<decltype(Envelope::segment)>::max());
     for (Segment& segment : program.segments) {
         for (std::vector<Instruction>* steps : {&segment.local, &segment.posts}) {

@@ -109,7 +109,7 @@ inline constexpr bool is_sync_every<SyncEvery<N>> = true;
 template <class T>
 struct GroupsParts {
     static constexpr int count = -1;
-    static constexpr bool options = true, steps = true, bare = true, known = false;
+    static constexpr bool options = true, steps = true, bare = true, bare_but_placement = true, known = false;
 };
 template <int M, class... O>
 struct GroupsParts<Groups<M, O...>> {
@@ -124,6 +124,7 @@ struct GroupsParts<Groups<M, O...>> {
                                     across + inside + every + touched + all == sizeof...(O);
     static constexpr bool steps = ((!is_sync_every<O> || steps_of<O> > 0) && ...);
     static constexpr bool bare = sizeof...(O) == 0;
+    static constexpr bool bare_but_placement = every + touched + all == 0;
     static constexpr bool known = count >= 0 && options && steps && (count > 1 || bare);
 
     static constexpr GroupOptions values() {
@@ -173,9 +174,10 @@ struct OptimizerAxis {
     template <class T>
     static constexpr bool check() {
         using Parts = detail::OptimizerParts<T>;
-        static_assert(Parts::rule,
-                      "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, RmsProp, or a struct "
-                      "of your own with all that optimizer/optimizer.hpp asks for");
+        static_assert(
+            Parts::rule,
+            "Optimizer<> takes a SparseOptimizer: Sgd, Adagrad, RowwiseAdagrad<>, Adam, RmsProp, Frozen, or a "
+            "struct of your own with all that optimizer/optimizer.hpp asks for");
         if constexpr (Parts::rule) {
             static_assert(Parts::scales, "beside its rule Optimizer<> takes one MomentScale<c>, said once");
             static_assert(!Parts::scales || Parts::known,

@@ -141,6 +141,9 @@ struct LayerPolicies {
     static_assert(groups::count == 0 || !moment_scale::is_given ||
                       (groups::count == 1 ? moment_scale::value == 1.0F : moment_scale::value <= groups::count),
                   "MomentScale<c> takes a c of at most the number of groups, and without groups 1");
+    static_assert(
+        rule_learns<rule> || groups::bare_but_placement,
+        "SyncEvery<n> and a choice of synced rows have no effect where the optimizer is Frozen: leave them out");
     static constexpr LayerFacts f =
         detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);

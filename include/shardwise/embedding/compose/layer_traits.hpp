@@ -31,7 +31,7 @@ std::vector<ShardingTraits> sharding_traits_of(boost::mp11::mp_list<S...>) {
 template <class P>
 Program hot_program_of() {
     if constexpr (has_hot_batches<P>)
-        return make_program<steps::EmbeddingDomain, HotPlanOf<P>>();
+        return make_program<steps::EmbeddingDomain, HotPlanOf<P>, rule_learns<typename P::rule>>();
     else
         return {};
 }
@@ -66,7 +66,7 @@ template <class P>
             .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
             .module = module_policy<typename P::module>(module),
             .groups = P::groups::values(),
-            .program = make_program<steps::EmbeddingDomain, PlanOf<P>>(),
+            .program = make_program<steps::EmbeddingDomain, PlanOf<P>, rule_learns<typename P::rule>>(),
             .hot_program = detail::hot_program_of<P>()};
 }
 

@@ -20,7 +20,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
                                                 const GroupOptions& groups, std::int64_t room,
                                                 std::pmr::memory_resource& memory)
     : traits_{std::move(traits)},
-      groups_{Topology::checked(topology), merged(traits_.groups, groups)},
+      groups_{Topology::checked(topology), merged(traits_.groups, groups), traits_.rule->learns()},
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
       features_{tables_, traits_.pools} {

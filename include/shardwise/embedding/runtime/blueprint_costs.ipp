@@ -42,7 +42,7 @@ void LayerBlueprint::bind(CostTree<Lanes>& tree, BatchKind kind) const {
 
 /// Adds what a group's step touched, as the cost reader left it.
 SHARDWISE_INLINE void LayerBlueprint::touch(int group, CostTree<steps::EmbeddingCost>& tree, SyncTally& sync) const {
-    if (groups_.count() == 1) return;
+    if (!groups_.syncs()) return;
     sync.groups_.resize(static_cast<std::size_t>(groups_.count()));
     auto& of_group = at(sync.groups_, group).touched;
     of_group.resize(static_cast<std::size_t>(topology_.ranks()));
@@ -103,7 +103,7 @@ CostTree<Lanes> LayerBlueprint::copies_of(int index, Fill fill) const {
 SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::predict_sync(SyncTally& tally, int rank) const {
     std::vector<SegmentCost> costs;
     const ReplicaGroups& groups = groups_.ranks;
-    if (groups.count() == 1) return costs;
+    if (!groups_.syncs()) return costs;
     tally.groups_.resize(static_cast<std::size_t>(groups.count()));
     for (SyncTally::Group& group : tally.groups_)
         group.touched.resize(static_cast<std::size_t>(topology_.ranks()));
@@ -223,7 +223,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
     const std::int64_t in_a_step = workload.samples * topology_.ranks();
     constexpr std::int64_t most = std::int64_t{1} << 40;  // more samples touch what these do
     const Touches by_group{.samples = in_a_step > most / groups_.sync_every ? most : in_a_step * groups_.sync_every};
-    for (std::size_t i = 0; i < parts_.size() && groups.count() != 1; ++i)
+    for (std::size_t i = 0; i < parts_.size() && groups_.syncs(); ++i)
         tree.at(path_of(i)).asked = {by_group, all_groups(by_group), any_group(by_group)};
     std::vector<int> all(features_.names.size());
     std::iota(all.begin(), all.end(), 0);
@@ -256,7 +256,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
         tally_messages(cost.segments, world(),
                        groups.rank_of(groups.group_of(first), groups.index_of(first) + static_cast<int>(i)),
                        tallies[i]);
-    if (groups.count() != 1) cost.sync_segments = expect_sync(by_group, tree, sync_tallies, first);
+    if (groups_.syncs()) cost.sync_segments = expect_sync(by_group, tree, sync_tallies, first);
     for (const ExpectedSegment& segment : cost.sync_segments)
         cost.sync += segment.traffic;
     for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -135,7 +135,8 @@ class LayerBase {
     LayerVectors forward(Flight& flight, const SourceLocation& where = SourceLocation::current());
 
     /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
-    /// \throws BadInput on every rank when any rank's gradient has the wrong shape, or at step 2^53; no row has changed
+    /// \throws BadInput on every rank when any rank's gradient has the wrong shape, at step 2^53, or of a frozen layer;
+    ///         no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
 
     /// Checks a batch eagerly: all that forward would find wrong is found before anything is looked up. Collective; one
@@ -222,6 +223,8 @@ class LayerBase {
     [[nodiscard]] std::vector<std::string> branches() const { return blueprint_.branches(); }
     /// The optimizer's name, and how many floats of state it keeps an element and a row.
     [[nodiscard]] std::string optimizer() const { return blueprint_.traits().rule->name(); }
+    /// False of a frozen layer.
+    [[nodiscard]] bool learns() const { return blueprint_.traits().rule->learns(); }
     [[nodiscard]] int element_slots() const noexcept { return blueprint_.traits().rule->element_slots(); }
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
     /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.

@@ -36,7 +36,7 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     looked_up_.resize(stores_.size());
     make_way(BatchKind::any);
     if (blueprint_.has_hot_batches()) make_way(BatchKind::hot);
-    if (groups().count() == 1) return;
+    if (!blueprint_.groups().syncs()) return;
     sync_.emplace(blueprint_.groups(), stores_, marks_, comm_, options_.memory->of(MemoryPart::syncs));
     sync_->trace(options_.tracer);
     synced_payload_.resize(sync_program().posts());
@@ -120,6 +120,10 @@ SHARDWISE_INLINE LayerVectors LayerBase::forward(Flight& flight, const SourceLoc
 
 SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where) {
     detail::LayerState& state = state_of(flight, "backward");
+    if (!learns())
+        throw BadInput{
+            concat({"backward of a layer whose optimizer '", optimizer(),
+                    "' learns nothing: let the flight end with its handle, or give the layer another optimizer"})};
     state.flight.called_from(where);
     if (!state.looked_up)
         throw BadInput{"backward of a flight that was not looked up: call forward first, and backward once a flight"};

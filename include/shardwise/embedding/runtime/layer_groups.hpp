@@ -43,21 +43,24 @@ struct GroupOptions {
 
 /// The groups of a layer on a topology.
 struct LayerGroups {
+    /// \param learns  whether rows do, so that copies have to be made equal
     /// \throws BadInput for a number of groups that the placement does not have, steps between syncs that are not
-    /// positive, and a placement, steps or rows where there is one group
-    LayerGroups(const Topology& world, const GroupOptions& options);
+    /// positive, a placement, steps or rows where there is one group, and steps or rows where nothing is learnt
+    LayerGroups(const Topology& world, const GroupOptions& options, bool learns = true);
 
     ReplicaGroups ranks;
     GroupPlacement placement = GroupPlacement::across_hosts;
     std::int64_t sync_every = 1;
     SyncRows rows = SyncRows::touched;
-    Program sync;  ///< of a sync, among copies; without segments where there is one group
+    Program sync;  ///< of a sync, among copies; without segments where there are no syncs
 
     [[nodiscard]] int count() const noexcept { return ranks.count(); }
+    /// Whether there are copies that differ between syncs.
+    [[nodiscard]] bool syncs() const noexcept { return !sync.segments.empty(); }
     /// Whether copies are synced behind that step.
-    [[nodiscard]] bool syncs_at(std::int64_t step) const noexcept { return count() > 1 && step % sync_every == 0; }
+    [[nodiscard]] bool syncs_at(std::int64_t step) const noexcept { return syncs() && step % sync_every == 0; }
     /// Whether it is known which rows were touched.
-    [[nodiscard]] bool keeps_marks() const noexcept { return count() > 1 && rows == SyncRows::touched; }
+    [[nodiscard]] bool keeps_marks() const noexcept { return syncs() && rows == SyncRows::touched; }
     void add_to(Digest& digest) const;
 };
 

@@ -44,7 +44,7 @@ SHARDWISE_INLINE GroupOptions merged(const GroupOptions& policy, const GroupOpti
     return all;
 }
 
-SHARDWISE_INLINE LayerGroups::LayerGroups(const Topology& world, const GroupOptions& options)
+SHARDWISE_INLINE LayerGroups::LayerGroups(const Topology& world, const GroupOptions& options, bool learns)
     : ranks{ReplicaGroups::one(world)} {
     placement = options.placement.value_or(GroupPlacement::across_hosts);
     sync_every = options.sync_every.value_or(1);
@@ -60,8 +60,13 @@ SHARDWISE_INLINE LayerGroups::LayerGroups(const Topology& world, const GroupOpti
         throw BadInput{concat({said,
                                " where there is one group, which has no copies: leave it out, or give more "
                                "groups"})};
+    const std::string never = options.sync_every ? concat({"sync_every ", sync_every})
+                              : options.rows     ? concat({"rows ", name_of(rows)})
+                                                 : std::string{};
+    if (!learns && !never.empty())
+        throw BadInput{concat({never, " where rows are frozen, and copies never differ: leave it out"})};
     ranks = replica_groups(world, options.count, placement);
-    if (count() == 1) return;
+    if (count() == 1 || !learns) return;
     sync = rows == SyncRows::touched ? detail::sync_program<TouchedRows>() : detail::sync_program<AllRows>();
 }
 

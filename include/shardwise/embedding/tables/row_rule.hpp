@@ -43,6 +43,8 @@ class RowRule {
     [[nodiscard]] virtual int element_slots() const = 0;
     [[nodiscard]] virtual int row_slots() const = 0;
     [[nodiscard]] virtual bool needs_row_norm() const = 0;
+    /// Whether it changes rows.
+    [[nodiscard]] virtual bool learns() const = 0;
     /// The constant `moment_scale` of a rule that has one: what it divides its moment by before the root.
     [[nodiscard]] virtual std::optional<float> moment_scale() const = 0;
     /// The same rule with another. \throws BadInput for a rule that has none
@@ -65,6 +67,7 @@ class RowRuleOf final : public RowRule {
     [[nodiscard]] int element_slots() const override { return Rule::element_slots; }
     [[nodiscard]] int row_slots() const override { return Rule::row_slots; }
     [[nodiscard]] bool needs_row_norm() const override { return Rule::needs_row_norm; }
+    [[nodiscard]] bool learns() const override { return rule_learns<Rule>; }
     [[nodiscard]] std::optional<float> moment_scale() const override {
         if constexpr (ScaledMoment<Rule>)
             return rule_.moment_scale;
