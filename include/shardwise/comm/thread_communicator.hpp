@@ -47,6 +47,8 @@ class ThreadCommunicator {
     void fail(const std::string& reason);
 
   private:
+    friend class ThreadSlots;
+
     struct Out {
         int to;
         std::uint64_t number;
@@ -100,6 +102,7 @@ class ThreadCommunicator {
     detail::ThreadWorldState* state_;
     int rank_;
     int enrolled_ = 0;
+    std::size_t opened_ = 0;  // windows of slots
     std::vector<Operation> operations_;
     std::vector<std::pair<Buffer<std::byte>*, std::span<const std::byte>>> copies_;
 };

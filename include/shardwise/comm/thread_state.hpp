@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -69,13 +70,28 @@ class Doorbell {
   public:
     /// Call with the mutex held.
     void ring();
-    /// Waits for a ring, with the mutex unlocked: yields the processor to other threads for about 20 microseconds,
-    /// which is what waking a thread takes, and then sleeps. \returns false when it became late
-    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
+    /// How often it has rung. What was written before a ring that is counted here is there to be read.
+    [[nodiscard]] std::uint64_t rung() const noexcept { return rung_.load(std::memory_order_acquire); }
+    /// Waits until it has rung more than `seen` times, with the mutex unlocked: yields the processor to other threads
+    /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. \returns false when it became
+    /// late
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline,
+                    std::uint64_t seen);
+    /// Until it rings again.
+    bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline) {
+        return wait_until(lock, deadline, rung());
+    }
 
   private:
     std::atomic<std::uint64_t> rung_{0};
     std::condition_variable sleeping_;
+};
+
+class SlotMemory;
+/// A window of slots that ranks are opening.
+struct OpeningWindow {
+    std::vector<std::shared_ptr<SlotMemory>> memory;  // (rank)
+    int taken = 0;                                    // by so many ranks
 };
 
 struct ThreadWait {
@@ -96,7 +112,10 @@ struct ThreadWorldState {
           boxes(static_cast<std::size_t>(o.topology.ranks()) * static_cast<std::size_t>(o.topology.ranks())),
           wake(static_cast<std::size_t>(o.topology.ranks())),
           waits(static_cast<std::size_t>(o.topology.ranks())),
-          ended(static_cast<std::size_t>(o.topology.ranks()), false) {}
+          ended(static_cast<std::size_t>(o.topology.ranks()), false) {
+        for (ThreadWait& wait : waits)
+            wait.peers.reserve(waits.size());
+    }
 
     ThreadWorldOptions options;
     std::mutex mutex;
@@ -105,6 +124,7 @@ struct ThreadWorldState {
     std::condition_variable world_changed;
     std::vector<ThreadWait> waits;
     std::vector<bool> ended;
+    std::vector<OpeningWindow> windows;  // in the order in which each rank opens them
     bool poisoned = false;
     int culprit = -1;
     std::string reason;

@@ -19,21 +19,18 @@ SHARDWISE_INLINE void lock_soon(std::unique_lock<std::mutex>& lock) {
 }
 
 SHARDWISE_INLINE void Doorbell::ring() {
-    rung_.fetch_add(1, std::memory_order_relaxed);  // the mutex orders what it stands for
+    rung_.fetch_add(1, std::memory_order_release);
     sleeping_.notify_all();
 }
 
 SHARDWISE_INLINE bool Doorbell::wait_until(std::unique_lock<std::mutex>& lock,
-                                           std::chrono::steady_clock::time_point deadline) {
-    const std::uint64_t seen = rung_.load(std::memory_order_relaxed);
+                                           std::chrono::steady_clock::time_point deadline, std::uint64_t seen) {
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
-    while (rung_.load(std::memory_order_relaxed) == seen &&
-           std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20})
+    while (rung() == seen && std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20})
         std::this_thread::yield();
     lock_soon(lock);
-    return rung_.load(std::memory_order_relaxed) != seen ||
-           sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    return rung() != seen || sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
 }
 
 SHARDWISE_INLINE void ThreadWorldState::poison(int rank, const std::string& why) {

@@ -29,6 +29,7 @@ SHARDWISE_INLINE void ThreadWorld::run_all(const std::function<void(ThreadCommun
     std::exception_ptr first;
     int running = ranks;
     std::fill(state_.ended.begin(), state_.ended.end(), false);
+    state_.windows.clear();
     std::vector<std::thread> threads;
     threads.reserve(static_cast<std::size_t>(ranks));
     const auto run_rank = [&](int rank) {
