@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: Collective<> takes Flat, TwoStage or Hierarchical
+// EXPECT: Collective<> takes Flat, TwoStage, Hierarchical or BoundedLag<k>
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 

@@ -75,7 +75,8 @@ TEST(DistinctIds, TakeASlotARowOrTwoAnId) {
     EXPECT_EQ(sw::DistinctIds::slots(100, 10), 10);
     EXPECT_EQ(sw::DistinctIds::slots(100, 256), 256);
     EXPECT_EQ(sw::DistinctIds::slots(100, 1'000'000), 256);
-    EXPECT_EQ(sw::DistinctIds::slots(0, 7), 2);
+    EXPECT_EQ(sw::DistinctIds::slots(1, 7), 2);
+    EXPECT_EQ(sw::DistinctIds::slots(0, 7), 0);
 }
 
 }  // namespace

@@ -86,21 +86,30 @@ class QueuedLayer {
         flights_.pop_front();
         --looked_up_;
     }
+    /// What answering them needs, where flights have halves.
+    void predict_serving(const std::vector<Batch>& batches, sw::MemoryTally& tally, int rank) {
+        if (batches.at(0).wide) return layer_->blueprint().predict_serving(wide_views(batches), tally, rank);
+        layer_->blueprint().predict_serving(narrow_views(batches), tally, rank);
+    }
     sw::LayerCost predict(const std::vector<Batch>& batches, sw::MemoryTally& tally, sw::BatchKind kind,
                           sw::SyncTally& sync) {
-        if (batches.at(0).wide) {
-            std::vector<sw::JaggedView<std::int64_t>> views;
-            for (const Batch& batch : batches)
-                views.push_back(batch.wide_view);
-            return layer_->predict_cost(views, &tally, kind, &sync);
-        }
-        std::vector<sw::JaggedView<std::int32_t>> views;
-        for (const Batch& batch : batches)
-            views.push_back(batch.narrow_view);
-        return layer_->predict_cost(views, &tally, kind, &sync);
+        if (batches.at(0).wide) return layer_->predict_cost(wide_views(batches), &tally, kind, &sync);
+        return layer_->predict_cost(narrow_views(batches), &tally, kind, &sync);
     }
 
   private:
+    static std::vector<sw::JaggedView<std::int64_t>> wide_views(const std::vector<Batch>& batches) {
+        std::vector<sw::JaggedView<std::int64_t>> views;
+        for (const Batch& batch : batches)
+            views.push_back(batch.wide_view);
+        return views;
+    }
+    static std::vector<sw::JaggedView<std::int32_t>> narrow_views(const std::vector<Batch>& batches) {
+        std::vector<sw::JaggedView<std::int32_t>> views;
+        for (const Batch& batch : batches)
+            views.push_back(batch.narrow_view);
+        return views;
+    }
     std::unique_ptr<sw::LayerBase> layer_;
     std::deque<sw::LayerFlight> flights_;
     std::size_t looked_up_ = 0;
@@ -161,6 +170,10 @@ struct Composition {
                                        .rows = rows,
                                        .memory = nullptr,
                                        .tracer = nullptr};
+        return make(comm, std::move(tables), options, by_names, moment_scale);
+    }
+    [[nodiscard]] QueuedLayer make(sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables,
+                                   const sw::LayerOptions& options, bool by_names, float moment_scale = 0.0F) const {
         tables = as_declared(std::move(tables));
         return QueuedLayer{by_names || build == nullptr
                                ? sw::make_layer(comm, std::move(tables), names(moment_scale), options, known_policies())

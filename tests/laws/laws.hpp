@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,8 @@
 #include "laws/scenario.hpp"
 #include "shardwise/comm/all_reduce.hpp"
 #include "shardwise/comm/counting.hpp"
+#include "shardwise/comm/counting_slots.hpp"
+#include "shardwise/comm/one_sided_ref.hpp"
 #include "shardwise/dense/sample_counts.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 
@@ -50,6 +53,39 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
         expect_same(actual[i], expected[i], [&] { return where + ", element " + std::to_string(i); });
 }
 
+/// How a layer is made for a case.
+inline sw::LayerOptions options_of(const Case& c, const Scenario& scenario) {
+    sw::LayerOptions options;
+    options.learning_rate = {.base = learning_rate};
+    options.seed = c.seed;
+    options.towers = scenario.towers(c);
+    options.groups = c.group_options();
+    options.rows = scenario.row_plan();
+    return options;
+}
+/// What its batches have at most: by feature or of all, exactly or more.
+inline sw::BoundOptions bound_of(const Case& c, const Scenario& scenario) {
+    sw::BoundOptions bound;
+    bound.samples = 1;
+    bound.ids.assign(static_cast<std::size_t>(scenario.features()), 0);
+    for (const auto& step : scenario.steps)
+        for (const RankBatch& batch : step) {
+            bound.samples = std::max(bound.samples, batch.samples);
+            for (std::size_t bag = 0; bag < batch.lengths.size(); ++bag) {
+                if (bag % static_cast<std::size_t>(batch.samples) != 0) continue;
+                const auto first = static_cast<std::ptrdiff_t>(bag);
+                const std::int64_t ids = std::accumulate(batch.lengths.begin() + first,
+                                                         batch.lengths.begin() + first + batch.samples, std::int64_t{0});
+                std::int64_t& most = bound.ids[bag / static_cast<std::size_t>(batch.samples)];
+                most = std::max(most, ids);
+            }
+        }
+    if (c.seed % 3 == 0) bound.ids = {*std::max_element(bound.ids.begin(), bound.ids.end())};
+    if (c.seed % 5 == 0) bound.samples += 3;
+    bound.weighted = c.weighted;
+    return bound;
+}
+
 /// (step): which of the flights of its kind it takes, the first that is free, when `ahead` batches are under way.
 inline std::vector<std::size_t> flights_of(const std::vector<bool>& hot, int ahead) {
     std::vector<std::size_t> flights;
@@ -69,13 +105,19 @@ inline std::vector<std::size_t> flights_of(const std::vector<bool>& hot, int ahe
 /// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
 /// reference, and every byte and message sent with the prediction. \throws Broken
 /// \param reference  made for this composition and case, for this rank among others
+/// \param puts  of a bounded layer
 template <class C>
-void check_laws(C& below, const Composition& composition, const Case& c, const Expected& reference) {
+void check_laws(C& below, const Composition& composition, const Case& c, const Expected& reference,
+                sw::CountingSlots<sw::OneSidedRef>* puts = nullptr) {
     const bool pooled = composition.pooling != "none";
     const Scenario& scenario = reference.scenario;
     sw::CountingCommunicator<C> comm{below};
-    auto layer = composition.make(comm, scenario.tables, learning_rate, c.seed, scenario.towers(c), c.by_names,
-                                  scenario.row_plan(), c.group_options(), c.moment_scale);
+    sw::LayerOptions options = options_of(c, scenario);
+    if (puts != nullptr) {
+        options.bound = bound_of(c, scenario);
+        options.slots.emplace(*puts);
+    }
+    auto layer = composition.make(comm, scenario.tables, options, c.by_names, c.moment_scale);
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
         for (std::int64_t r = 0; r < shard.rows; ++r)
             for (int d = 0; d < shard.dim; ++d)
@@ -242,8 +284,13 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     expect_bytes("dynamic", layer->memory().dynamic_bytes(), dynamic);
     expect_bytes("peak", layer->memory().peak_bytes(), layer->predict_static_bytes(comm.rank()) + dynamic);
     for (int to = 0; to < c.topology.ranks(); ++to) {
-        const sw::TierTraffic& moved = comm.sent().at(comm.rank(), to);
-        const sw::TierTraffic& foreseen = predicted.at(comm.rank(), to);
+        sw::TierTraffic moved = comm.sent().at(comm.rank(), to);
+        sw::TierTraffic foreseen = predicted.at(comm.rank(), to);
+        if (puts != nullptr) {  // which do not tell payload from control
+            moved += puts->sent().at(comm.rank(), to);
+            for (sw::TierTraffic* one : {&moved, &foreseen})
+                *one = {.payload = one->payload + one->control, .control = 0, .messages = one->messages};
+        }
         if (moved != foreseen)
             throw Broken{where + " to rank " + std::to_string(to) + ": moved " + std::to_string(moved.payload) + " + " +
                          std::to_string(moved.control) + " bytes in " + std::to_string(moved.messages) +

@@ -16,6 +16,7 @@
 
 #include "laws/compositions_impl.hpp"
 #include "laws/scenario.hpp"
+#include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/compose/refusals.hpp"
 #include "shardwise/plan/describe.hpp"
@@ -264,7 +265,9 @@ TEST(Names, AreRefusedWithTheSentencesOfTypesOrMakeALayer) {
         EXPECT_EQ(known_policies().refusal(names), sentence);
         std::string thrown;
         try {
-            const sw::LayerBlueprint drawn = sw::draw_layer({2, 2}, tables_for(names), names, {}, known_policies());
+            const sw::BoundOptions bound{.samples = names.collective == "bounded_lag" ? 3 : 0};
+            const sw::LayerBlueprint drawn =
+                sw::draw_layer({2, 2}, tables_for(names), names, {}, known_policies(), nullptr, {}, 0, bound);
             EXPECT_GT(drawn.traits().program.segments.size(), 0U);
             EXPECT_EQ(sw::describe(drawn.traits().program).find('{'), std::string::npos) << "a name is not filled in";
             ++made;
@@ -300,7 +303,7 @@ TEST(Names, ThatThereAreNotAreRefused) {
     EXPECT_EQ(refusal({.shardings = {"row"}, .tiered = true}), SHARDWISE_TIER_ORDERS);
     EXPECT_EQ(refusal({.shardings = {"dp", "flex", "row"}, .tiered = true}), "");
     EXPECT_EQ(refusal({.collective = "ring"}),
-              "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical");
+              "collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical, bounded_lag");
     EXPECT_EQ(refusal({.pooling = "max"}),
               "pooling 'max': there is no such policy; give one of sum, mean, none, by_table");
     EXPECT_EQ(refusal({.requests = "some"}), "requests 'some': there is no such policy; give one of raw, coalesced");
@@ -316,7 +319,14 @@ TEST(Names, ThatThereAreNotAreRefused) {
 /// A layer of these names learns one step on four ranks. \throws std::runtime_error where no weight has moved
 void train_a_step(sw::ThreadCommunicator& comm, const sw::LayerNames& names) {
     const auto tables = tables_for(names);
-    const auto layer = sw::make_layer(comm, tables, names, {.learning_rate = {.base = 0.5F}}, known_policies());
+    sw::LayerOptions options;
+    options.learning_rate.base = 0.5F;
+    sw::ThreadSlots slots{comm};
+    if (names.collective == "bounded_lag") {
+        options.bound = {.samples = 3, .ids = {6}};
+        options.slots.emplace(slots);
+    }
+    const auto layer = sw::make_layer(comm, tables, names, options, known_policies());
     const auto weights = [&] {
         std::vector<float> all;
         layer->for_each_shard([&](const sw::ShardView& shard, const auto&) {

@@ -239,7 +239,7 @@ TEST(Itinerary, PlacesStepsAndKnowsThePeersOfEachSegment) {
     const sw::Itinerary itinerary{program, topology, 3};  // the second rank of the second host
     std::vector<std::vector<int>> peers;
     for (const sw::Stage& stage : itinerary.stages())
-        peers.push_back(stage.peers);
+        peers.push_back(stage.to);
     EXPECT_EQ(peers, (std::vector<std::vector<int>>{
                          {1, 2, 5}, {0, 1, 2, 4, 5}, {1, 5}, {}, {}, {}, {1, 5}, {0, 1, 2, 4, 5}, {1, 2, 5}, {}}));
     EXPECT_EQ(itinerary.stages()[0].posts[0].group, (sw::Members{.size = 2, .stride = 1}));

@@ -28,5 +28,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 [[nodiscard]] constexpr int answer_slots(int k) noexcept {
     return k + 1;
 }
+/// Of what says that a rank has nothing more to ask for: a rank says so again only once all others have.
+[[nodiscard]] constexpr int drain_slots() noexcept {
+    return 2;
+}
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -69,9 +69,11 @@ class EmbeddingLayer final : public LayerBase {
     [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                   Towers towers = {}, const rule_type& rule = {},
                                                   const module_config& module = {}, const RowPlan* rows = nullptr,
-                                                  const GroupOptions& groups = {}, std::int64_t room = 0) {
-        return {topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers), rows, groups,
-                room};
+                                                  const GroupOptions& groups = {}, std::int64_t room = 0,
+                                                  const BoundOptions& bound = {}) {
+        return {
+            topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers), rows, groups, room,
+            bound};
     }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this

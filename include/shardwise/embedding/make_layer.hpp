@@ -107,7 +107,7 @@ class KnownPolicies {
 [[nodiscard]] LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
                                         const LayerNames& names, Towers towers = {}, const KnownPolicies& known = {},
                                         const RowPlan* rows = nullptr, const GroupOptions& groups = {},
-                                        std::int64_t room = 0);
+                                        std::int64_t room = 0, const BoundOptions& bound = {});
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -66,6 +66,10 @@ SHARDWISE_INLINE LayerFacts::Way way_named(const std::string& name) {
     return value_on<CollectiveAxis>("collective", name,
                                     []<class C>(boost::mp11::mp_identity<C>) { return way_of<C>(); });
 }
+SHARDWISE_INLINE bool bounded_named(const std::string& name) {
+    return value_on<CollectiveAxis>("collective", name,
+                                    []<class C>(boost::mp11::mp_identity<C>) { return is_bounded<C>; });
+}
 SHARDWISE_INLINE Pools pools_named(const std::string& name) {
     return value_on<PoolingAxis>("pooling", name, []<class P>(boost::mp11::mp_identity<P>) { return pools_of<P>(); });
 }
@@ -241,6 +245,8 @@ SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const 
     f.coalesced = detail::coalesced_named(asked.requests);
     f.by_sample = detail::order_named(asked.order) == &order_traits<Sample>;
     f.exact_forward = wire(asked.forward_wire).exact;
+    f.bounded = detail::bounded_named(asked.collective);
+    f.learns = rule(asked)->learns();
     return f;
 }
 
@@ -271,6 +277,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     traits.order = detail::order_named(asked.order);
     traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};
     traits.module = asked.module;
+    traits.bound.bounded = f.bounded;
 
     std::vector<Line> plans;
     std::vector<Line> adjoints;
@@ -286,12 +293,12 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
                             .pooled = pooled,
                             .module = f.module,
                             .norms = traits.rule->needs_row_norm() && one.traits.splits == Splits::columns,
-                            .none_crosses = f.none_crosses};
+                            .none_crosses = f.none_crosses && !f.errors_stay()};
             const PlanLines lines = one.lines(shape);
             plans.push_back(lines.plan);
             adjoints.push_back(lines.adjoint);
             if (!traits.tiered || !one.traits.alone || traits.shardings.size() > 1) continue;
-            shape.none_crosses = true;
+            shape.none_crosses = !f.errors_stay();
             const PlanLines alone = one.lines(shape);
             hot.push_back(alone.plan);
             hot_back.push_back(alone.adjoint);
@@ -309,8 +316,9 @@ SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std
 
 SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
                                            const LayerNames& names, Towers towers, const KnownPolicies& known,
-                                           const RowPlan* rows, const GroupOptions& groups, std::int64_t room) {
-    return {topology, std::move(tables), known.traits(names), std::move(towers), rows, groups, room};
+                                           const RowPlan* rows, const GroupOptions& groups, std::int64_t room,
+                                           const BoundOptions& bound) {
+    return {topology, std::move(tables), known.traits(names), std::move(towers), rows, groups, room, bound};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -23,8 +23,8 @@ class Carrier {
     Carrier(const Carrier&) = delete;
     Carrier& operator=(const Carrier&) = delete;
 
-    /// \param segment  of the program, which ends with the round
-    virtual void begin(std::size_t segment) = 0;
+    /// \param segment  of the program, which ends with the round \param flight  its number
+    virtual void begin(std::size_t segment, std::uint64_t flight) = 0;
     /// Memory for a message of so many bytes, to be written before `post`.
     /// \param payload  how many of the bytes are no control
     [[nodiscard]] virtual std::span<std::byte> room(int to, std::int64_t bytes, std::int64_t payload) = 0;

@@ -47,7 +47,7 @@ class Flight {
     }
 
     [[nodiscard]] StepEnv& env() noexcept { return env_; }
-    [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     /// \param of  what all its spans are part of; other: steps that look rows up are told apart
     void trace(Tracer* tracer, SpanOf of = SpanOf::other) noexcept {
         tracer_ = tracer;
@@ -63,15 +63,17 @@ class Flight {
 
     /// Makes ready for flight `number`: errors noted between here and `start` travel with its first round. All ranks
     /// have to give the same digest.
-    void prepare(std::uint32_t number, std::uint16_t digest = 0);
+    void prepare(std::uint64_t number, std::uint16_t digest = 0);
     /// Runs the first segment. Collective in order, does not wait.
     void start() {
         active_ = true;
         advance();
     }
-    /// Completes the round that is in flight if that is possible without waiting.
-    void poll() {
+    /// Completes the round that is in flight if that is possible without waiting. \returns whether the next segment
+    /// has nothing to wait for
+    bool poll() {
         if (in_flight_ && !arrived_) arrived_ = carrier_->test();
+        return !in_flight_ || arrived_;
     }
     /// Completes the round that is under way and runs the next segment. Collective in order. \returns whether there is
     /// another one; for programs without an adjoint
@@ -85,6 +87,9 @@ class Flight {
     void leave() noexcept;
     /// Runs the rest of the forward plan. \throws BadInput on every rank when any rank noted bad input
     void finish_forward();
+    /// Runs the rest of a plan on an itinerary without agreements. \throws BadInput on this rank alone when it noted
+    /// bad input; the flight has ended then
+    void finish_alone();
     /// Runs the backward plan. \throws BadInput on every rank, before any row changes
     void finish_backward();
     /// Ends a flight where it is. One whose round has not come back fails the peers that wait for it.
@@ -97,6 +102,7 @@ class Flight {
     }
     void post(std::size_t s);
     void pack(std::size_t s, int peer, std::int64_t& total);
+    [[nodiscard]] std::int64_t expected_from(int peer) const;
     void pack_envelope(std::size_t s, int rank, std::int64_t& total);
     std::span<std::byte> message_to(std::size_t s, int rank, std::int64_t bytes, std::int64_t payload);
     void complete(std::size_t s);
@@ -109,6 +115,7 @@ class Flight {
     }
     [[nodiscard]] void* const* parts_of(const PlacedStep& step) const { return parts_ + step.step->first_part; }
     [[nodiscard]] Label label(std::size_t s) const;
+    [[nodiscard]] std::uint32_t short_number() const noexcept { return static_cast<std::uint32_t>(number_); }
     [[nodiscard]] std::string at(std::size_t s) const;
 
     /// A post that is under way: its part of each message goes to the members of its group.
@@ -128,7 +135,7 @@ class Flight {
     SpanOf spans_of_ = SpanOf::other;
     std::span<std::int64_t> payload_;  // (exchange of the program), or nobody counts
     SourceLocation where_ = SourceLocation::current();
-    std::uint32_t number_ = 0;
+    std::uint64_t number_ = 0;
     std::uint16_t digest_ = 0;
     std::size_t next_ = 0;
     bool active_ = false;

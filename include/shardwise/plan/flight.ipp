@@ -19,7 +19,7 @@ SHARDWISE_INLINE Flight::Flight(const Itinerary& itinerary, void* const* parts, 
     env_.topology = itinerary.topology();
 }
 
-SHARDWISE_INLINE void Flight::prepare(std::uint32_t number, std::uint16_t digest) {
+SHARDWISE_INLINE void Flight::prepare(std::uint64_t number, std::uint16_t digest) {
     SHARDWISE_ASSERT(!active_);
     number_ = number;
     digest_ = digest;
@@ -31,6 +31,13 @@ SHARDWISE_INLINE void Flight::prepare(std::uint32_t number, std::uint16_t digest
 SHARDWISE_INLINE void Flight::finish_forward() {
     while (next_ < itinerary_->program().forward)
         advance();
+}
+
+SHARDWISE_INLINE void Flight::finish_alone() {
+    finish_forward();
+    if (env_.error.word() == 0) return;
+    active_ = false;
+    throw BadInput{concat({"rank ", comm_.rank(), ": ", env_.error.text()})};
 }
 
 SHARDWISE_INLINE void Flight::finish_backward() {
@@ -64,7 +71,7 @@ SHARDWISE_INLINE void Flight::advance() {
         enter(step);
         step.step->code->run(parts_of(step), env_);
         if (tracer_ != nullptr)
-            tracer_->add(step.step->name, SpanKind::compute, number_, begin, 0, span_of(step.looks_up));
+            tracer_->add(step.step->name, SpanKind::compute, short_number(), begin, 0, span_of(step.looks_up));
     }
     if (!stage.posts.empty()) post(next_);
     ++next_;
@@ -79,33 +86,31 @@ SHARDWISE_INLINE void Flight::post(std::size_t s) {
         enter(step);
         exchanges_.push_back({&step.step->code->begin(parts_of(step), env_), &step});
     }
-    carrier_->begin(s);
+    carrier_->begin(s, number_);
     std::int64_t total = 0;
-    for (const int peer : stage.peers)
+    for (const int peer : stage.to)
         pack(s, peer, total);
+    for (const int peer : stage.from)
+        carrier_->expect(itinerary_->in_world(peer), expected_from(peer));
     for (const int witness : stage.witnesses)
         pack_envelope(s, witness, total);
     carrier_->post(label(s));
     in_flight_ = true;
     arrived_ = false;
     if (tracer_ != nullptr)
-        tracer_->add(stage.posts.front().step->name, SpanKind::pack, number_, begin, total,
+        tracer_->add(stage.posts.front().step->name, SpanKind::pack, short_number(), begin, total,
                      span_of(stage.posts_look_up));
 }
 
 SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total) {
     std::int64_t payload = 0;
     std::int64_t bytes = sizeof(Envelope);
-    std::int64_t expected = sizeof(Envelope);
     for (const Part& part : exchanges_) {
         if (!part.with(env_.rank, peer)) continue;
         const PartSize mine = part.exchange->size(peer);
         payload += mine.payload;
         if (!payload_.empty()) payload_[part.step->post] += mine.payload;
         bytes += padded_part(mine.payload + mine.control);
-        const std::int64_t theirs = part.exchange->expected(peer);
-        expected = theirs == PartSize::unknown || expected == InMessage::any_size ? InMessage::any_size
-                                                                                  : expected + padded_part(theirs);
     }
     const int rank = itinerary_->in_world(peer);
     const std::span<std::byte> message = message_to(s, rank, bytes, payload);
@@ -117,8 +122,19 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
         to.pad(first);
     }
     SHARDWISE_ASSERT(to.position() == message.data() + bytes);
-    carrier_->expect(rank, expected);
     total += bytes;
+}
+
+/// The bytes of the message from a peer, or InMessage::any_size.
+SHARDWISE_INLINE std::int64_t Flight::expected_from(int peer) const {
+    std::int64_t bytes = sizeof(Envelope);
+    for (const Part& part : exchanges_) {
+        if (!part.with(env_.rank, peer)) continue;
+        const std::int64_t theirs = part.exchange->expected(peer);
+        if (theirs == PartSize::unknown) return InMessage::any_size;
+        bytes += padded_part(theirs);
+    }
+    return bytes;
 }
 
 SHARDWISE_INLINE void Flight::pack_envelope(std::size_t s, int rank, std::int64_t& total) {
@@ -130,7 +146,7 @@ SHARDWISE_INLINE void Flight::pack_envelope(std::size_t s, int rank, std::int64_
 SHARDWISE_INLINE std::span<std::byte> Flight::message_to(std::size_t s, int rank, std::int64_t bytes,
                                                          std::int64_t payload) {
     const std::span<std::byte> message = carrier_->room(rank, bytes, payload);
-    ByteWriter{message.data()}.put(Envelope{.flight = number_,
+    ByteWriter{message.data()}.put(Envelope{.flight = short_number(),
                                             .segment = static_cast<std::uint8_t>(s),
                                             .error = travelling_,
                                             .digest = digest_,
@@ -144,13 +160,13 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
     if (!arrived_) carrier_->wait();
     in_flight_ = false;
     if (tracer_ != nullptr)
-        tracer_->add(stage.posts.front().step->name, SpanKind::wait, number_, begin, 0, span_of(false));
-    for (const int peer : stage.peers)
+        tracer_->add(stage.posts.front().step->name, SpanKind::wait, short_number(), begin, 0, span_of(false));
+    for (const int peer : stage.from)
         check_envelope(s, itinerary_->in_world(peer));
     for (const int witness : stage.witnesses)
         check_envelope(s, witness);
     if (stage.agreement.agrees && travelling_ != 0) throw_agreed();
-    for (const int peer : stage.peers) {  // witnesses say no more
+    for (const int peer : stage.from) {  // witnesses say no more
         const int rank = itinerary_->in_world(peer);
         const std::span<const std::byte> message = carrier_->message(s, rank);
         ByteReader from{message};
@@ -172,7 +188,8 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, int rank) {
     const std::span<const std::byte> message = carrier_->message(s, rank);
     ByteReader reader{message};
     const auto envelope = reader.get<Envelope>();
-    if (reader.overrun() || envelope.flight != number_ || envelope.segment != s || envelope.bytes != message.size())
+    if (reader.overrun() || envelope.flight != short_number() || envelope.segment != s ||
+        envelope.bytes != message.size())
         throw Mismatch{
             concat({at(s), ", segment ", s, ": the ", message.size(), " bytes that rank ", rank,
                     " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
@@ -206,7 +223,8 @@ SHARDWISE_INLINE void Flight::throw_agreed() {
         out.push_back({.to = peer, .bytes = std::as_bytes(std::span{mine}), .payload = 0});
         in.push_back({.from = peer, .into = &texts[static_cast<std::size_t>(peer)], .expected = InMessage::any_size});
     }
-    wait_or_abandon(comm_, comm_.post({.step = "agree on an error", .flight = number_, .where = where_}, out, in));
+    wait_or_abandon(comm_,
+                    comm_.post({.step = "agree on an error", .flight = short_number(), .where = where_}, out, in));
     std::string text;
     int more = 0;
     for (int rank = 0; rank < comm_.size(); ++rank) {
@@ -226,7 +244,7 @@ SHARDWISE_INLINE void Flight::throw_agreed() {
 
 SHARDWISE_INLINE Label Flight::label(std::size_t s) const {
     const Instruction& first = *itinerary_->stages()[s].posts.front().step;
-    return {.step = first.name.c_str(), .flight = number_, .where = where_};
+    return {.step = first.name.c_str(), .flight = short_number(), .where = where_};
 }
 SHARDWISE_INLINE std::string Flight::at(std::size_t s) const {
     return concat({"rank ", comm_.rank(), ", ", describe_with_place(label(s))});

@@ -57,7 +57,8 @@ struct PlacedStep {
 struct Stage {
     std::vector<PlacedStep> local;
     std::vector<PlacedStep> posts;
-    std::vector<int> peers;      ///< the ranks that this one exchanges a message with, ascending
+    std::vector<int> to;         ///< the ranks that this one sends a message to, ascending
+    std::vector<int> from;       ///< and those that it expects one of: as `to`, but in half a flight
     bool posts_look_up = false;  ///< some of them do, as they pack
     std::vector<int> witnesses;  ///< ranks of the world, in other groups: an envelope goes to each, and comes from each
     Agreement agreement;
@@ -81,6 +82,16 @@ class Itinerary {
     /// The rank of the communicator that a rank of the group is.
     [[nodiscard]] int in_world(int peer) const noexcept { return groups_.group.member(in_world_, peer); }
     [[nodiscard]] const std::vector<Stage>& stages() const noexcept { return stages_; }
+
+    /// The two halves of a flight through a program whose rounds are a request and an answer, and that learns nothing.
+    /// Errors stay on the rank that noted them. One half asks for its own batch: it sends the first round, expects the
+    /// second, and goes on to the end.
+    [[nodiscard]] Itinerary asking() const;
+    /// The other answers some ranks, for which it needs no batch of its own: it expects the first round, and sends the
+    /// second.
+    [[nodiscard]] Itinerary answering(const std::vector<int>& peers) const;
+    /// Errors stay on the rank that noted them.
+    [[nodiscard]] Itinerary alone() const;
 
   private:
     const Program* program_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 
 #include "shardwise/plan/itinerary.hpp"
 
@@ -207,9 +208,53 @@ SHARDWISE_INLINE Itinerary::Itinerary(const Program& program, const Topology& to
         for (PlacedStep& step : stage.posts)
             step.post = posts++;
         for (int peer = 0; peer < topology.ranks(); ++peer)
-            if (segment.exchanges(topology, rank_, peer)) stage.peers.push_back(peer);
+            if (segment.exchanges(topology, rank_, peer)) stage.to.push_back(peer);
+        stage.from = stage.to;
         stage.witnesses = witnesses_of(segment, stage.agreement.witnesses, topology, groups, rank);
     }
+}
+
+namespace detail {
+
+/// The stages that end with a round. \throws std::logic_error where there are not as many as asked for
+SHARDWISE_INLINE std::vector<Stage*> rounds_of(std::vector<Stage>& stages, std::size_t count) {
+    std::vector<Stage*> rounds;
+    for (Stage& stage : stages)
+        if (!stage.posts.empty()) rounds.push_back(&stage);
+    if (rounds.size() != count)
+        throw std::logic_error{"a flight has two halves where its rounds are a request and an answer"};
+    return rounds;
+}
+
+}  // namespace detail
+
+SHARDWISE_INLINE Itinerary Itinerary::alone() const {
+    Itinerary way = *this;
+    for (Stage& stage : way.stages_) {
+        stage.agreement = {};
+        stage.witnesses.clear();
+    }
+    return way;
+}
+
+SHARDWISE_INLINE Itinerary Itinerary::asking() const {
+    Itinerary half = alone();
+    const std::vector<Stage*> rounds = detail::rounds_of(half.stages_, 2);
+    rounds[0]->from.clear();
+    rounds[1]->to.clear();
+    return half;
+}
+
+SHARDWISE_INLINE Itinerary Itinerary::answering(const std::vector<int>& peers) const {
+    Itinerary half = alone();
+    const std::vector<Stage*> rounds = detail::rounds_of(half.stages_, 2);
+    const auto others = [&](int rank) { return std::find(peers.begin(), peers.end(), rank) == peers.end(); };
+    rounds[0]->to.clear();
+    std::erase_if(rounds[0]->from, others);
+    std::erase_if(rounds[1]->to, others);
+    rounds[1]->from.clear();
+    half.stages_.resize(static_cast<std::size_t>(rounds[1] - half.stages_.data()) + 1);
+    return half;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

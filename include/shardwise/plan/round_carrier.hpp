@@ -35,7 +35,7 @@ class RoundCarrier final : public Carrier {
                 received_[s].emplace_back(memory);
     }
 
-    void begin(std::size_t segment) override {
+    void begin(std::size_t segment, std::uint64_t) override {
         segment_ = segment;
         out_.clear();
         in_.clear();

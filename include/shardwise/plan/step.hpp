@@ -73,7 +73,8 @@ struct PartSize {
 };
 
 /// One exchange of a flight, from the sizes of its parts to what it leaves behind. A step's `begin` gives it, as a rule
-/// its tape; every member is called once for each rank of the group but this one, in ascending order.
+/// its tape. `size`, then `pack`, are called for each rank of the group that is sent to, `expected`, and later
+/// `unpack`, for each that something comes from, in ascending order: all but this one, or in half a flight fewer.
 class Exchange {
   public:
     virtual ~Exchange() = default;

@@ -96,6 +96,16 @@ struct OptimizerParts<Optimizer<Rule, Said...>> {
     static constexpr bool known = rule && scales && (sizeof...(Said) == 0 || ScaledMoment<Rule>);
 };
 
+/// The k of BoundedLag<k>.
+template <class T>
+inline constexpr int bound_of = -1;
+template <int K>
+inline constexpr int bound_of<BoundedLag<K>> = K;
+template <class T>
+inline constexpr bool is_bounded = false;
+template <int K>
+inline constexpr bool is_bounded<BoundedLag<K>> = true;
+
 template <class T>
 inline constexpr std::int64_t steps_of = 0;
 template <std::int64_t N>
@@ -158,12 +168,14 @@ struct ShardingAxis {
 };
 struct CollectiveAxis {
     using fallback = Flat;
-    using values = boost::mp11::mp_list<Flat, TwoStage, Hierarchical>;
+    using values = boost::mp11::mp_list<Flat, TwoStage, Hierarchical, BoundedLag<>>;
     template <class T>
-    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value || detail::bound_of<T> >= 0;
     template <class T>
     static constexpr bool check() {
-        static_assert(knows<T>, "Collective<> takes Flat, TwoStage or Hierarchical");
+        static_assert(knows<T> || !detail::is_bounded<T>, "BoundedLag<k> takes a k of 0 or more, or none");
+        static_assert(knows<T> || detail::is_bounded<T>,
+                      "Collective<> takes Flat, TwoStage, Hierarchical or BoundedLag<k>");
         return true;
     }
 };

@@ -63,7 +63,8 @@ template <class... S>
 inline constexpr bool is_mixed<Mixed<S...>> = true;
 
 /// What the refusals look at.
-template <class Sharding, class Collective, class Pooling, class Requests, class Order, class Forward, class Module>
+template <class Sharding, class Collective, class Pooling, class Requests, class Order, class Forward, class Module,
+          class Rule = RowwiseAdagrad<>>
 constexpr LayerFacts facts_of() {
     using Shardings = typename ShardingsOf<Sharding>::type;
     using Way = LayerFacts::Way;
@@ -82,6 +83,8 @@ constexpr LayerFacts facts_of() {
     f.coalesced = std::is_same_v<Requests, Coalesced>;
     f.by_sample = std::is_same_v<Order, Sample>;
     f.exact_forward = Forward::exact;
+    f.bounded = is_bounded<Collective>;
+    f.learns = rule_learns<Rule>;
     return f;
 }
 
@@ -120,7 +123,7 @@ struct LayerPolicies {
         std::conditional_t<coalesced, steps::PartialSums<typename wire::backward, order>, typename wire::backward>;
 
     static constexpr LayerFacts facts =
-        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
+        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule, rule>();
 
   private:
     template <class Axis>
@@ -141,11 +144,14 @@ struct LayerPolicies {
     static_assert(groups::count == 0 || !moment_scale::is_given ||
                       (groups::count == 1 ? moment_scale::value == 1.0F : moment_scale::value <= groups::count),
                   "MomentScale<c> takes a c of at most the number of groups, and without groups 1");
+    static_assert(!rule_learns<rule> || detail::bound_of<collective> <= 0,
+                  "where rows learn, others would look up rows that are yet to be updated: BoundedLag<k> with a k "
+                  "above 0 needs Optimizer<Frozen>");
     static_assert(
         rule_learns<rule> || groups::bare_but_placement,
         "SyncEvery<n> and a choice of synced rows have no effect where the optimizer is Frozen: leave them out");
     static constexpr LayerFacts f =
-        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule>();
+        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule, rule>();
 #define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE

@@ -49,6 +49,13 @@ constexpr Pools pools_of() {
     return std::is_same_v<P, None> ? Pools::none : Pools::by_table;
 }
 
+template <class C>
+BoundPolicy bound_policy() {
+    BoundPolicy policy{.bounded = is_bounded<C>, .k = {}};
+    if (bound_of<C> >= 0) policy.k = bound_of<C>;
+    return policy;
+}
+
 }  // namespace detail
 
 /// The policies P (a LayerPolicies) as values. \throws BadInput for constants that the rule's `check()` refuses
@@ -66,6 +73,7 @@ template <class P>
             .wires = {codec_of<typename P::wire::forward>(), codec_of<typename P::wire::backward>()},
             .module = module_policy<typename P::module>(module),
             .groups = P::groups::values(),
+            .bound = detail::bound_policy<typename P::collective>(),
             .program = make_program<steps::EmbeddingDomain, PlanOf<P>, rule_learns<typename P::rule>>(),
             .hot_program = detail::hot_program_of<P>()};
 }

@@ -88,7 +88,8 @@ struct TablesPlan {
     using ids =
         std::conditional_t<std::is_same_v<Home, Self>, Plan<>, Plan<steps::ExchangeIds<Home, typename Way::relays>>>;
     /// Where no plan of the layer crosses the world with its ids, errors are agreed on before anything is looked up.
-    using agree = std::conditional_t<P::facts.none_crosses, Plan<steps::Agree<CopiesOf<Home>>>, Plan<>>;
+    using agree = std::conditional_t<P::facts.none_crosses && !P::facts.errors_stay(),
+                                     Plan<steps::Agree<CopiesOf<Home>>>, Plan<>>;
     /// Blocks that are placed together may lie in several towers.
     using norms_in =
         std::conditional_t<places_together<S> && in_world && !P::has_module, World, typename Way::norms_in>;

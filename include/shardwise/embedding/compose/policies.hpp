@@ -53,6 +53,14 @@ struct Hierarchical {
     static constexpr const char* name = "hierarchical";
 };
 
+/// Straight home, over slots that peers write: ranks may be K batches apart, and nobody waits for one that is late
+/// before it is K + 1 batches behind. Without K as LayerOptions::bound says. Rows are Frozen, or K is 0. (Bounded lag,
+/// section III)
+template <int K = -1>
+struct BoundedLag {
+    static constexpr const char* name = "bounded_lag";
+};
+
 /// How rows learn: a SparseOptimizer, and where its moment is to be scaled, a MomentScale<c>.
 template <class Rule, class... Scale>
 struct Optimizer {

@@ -25,6 +25,11 @@ struct LayerFacts {
     bool coalesced = false;     ///< each distinct id travels once
     bool by_sample = false;     ///< Order<Sample>
     bool exact_forward = true;
+    bool bounded = false;  ///< ranks may be apart
+    bool learns = true;
+
+    /// Errors stay on the rank of their samples.
+    [[nodiscard]] constexpr bool errors_stay() const noexcept { return bounded && !learns; }
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
@@ -73,7 +78,9 @@ struct LayerFacts {
     X((f.coalesced && f.none_travels && f.way == LayerFacts::Way::flat && !f.by_sample && f.exact_forward),            \
       "no id travels where all rows are replicated: use Requests<Raw>")                                                \
     X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                            \
-      "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")
+      "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")    \
+    X((f.bounded && f.none_travels && f.exact_forward && !f.coalesced && !f.by_sample && !f.module),                   \
+      "no vector travels where all rows are replicated, and nobody waits for anybody: use Collective<Flat>")
 
 namespace shardwise::inline SHARDWISE_ABI {
 

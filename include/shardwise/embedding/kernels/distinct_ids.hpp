@@ -29,7 +29,7 @@ class DistinctIds {
     }
     /// Slots for `ids` ids of a table of `rows` rows.
     [[nodiscard]] static std::int64_t slots(std::int64_t ids, std::int64_t rows) {
-        return std::min(hashed_slots(ids), rows);
+        return ids == 0 ? 0 : std::min(hashed_slots(ids), rows);
     }
     /// Begins with a table: `ids` ids of `rows` rows, of which all are valid.
     void begin(std::int64_t ids, std::int64_t rows) {

@@ -45,12 +45,13 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
         std::int64_t ids = 0;
         std::int64_t bags = 0;  ///< that the shard is told of
         bool single = false;    ///< each has one id
+        bool at_most = false;   ///< there may be as many
 
         /// What the owner is told: counts, lengths of bags, and whose they are where the feature is not alone in its
         /// table; ids, and weights.
         [[nodiscard]] TierTraffic told(bool weighted, bool alone, std::int64_t samples) const noexcept {
             const std::int64_t lengths = single || ids == 0 ? 0 : bags;
-            const std::int64_t numbers = alone || bags == samples ? 0 : bags;
+            const std::int64_t numbers = alone || (bags == samples && !at_most) ? 0 : bags;
             return {.payload = (weighted ? 8 : 4) * ids, .control = 8 + 4 * (lengths + numbers), .messages = 0};
         }
     };
@@ -60,6 +61,8 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
         std::vector<std::int32_t> lengths;  // (feature, sample)
     };
 
+    /// Batches are what there may be at most: numbers of samples and of ids, which nobody reads.
+    bool at_most = false;
     std::vector<BatchView> batches;                           ///< (rank): what goes in
     std::vector<OwnBatch> own;                                ///< (rank): what they refer to, where it is not a user's
     std::vector<std::vector<Count>> counts;                   ///< (source, block)

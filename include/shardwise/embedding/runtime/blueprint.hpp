@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shardwise/comm/one_sided.hpp"
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
@@ -23,6 +24,7 @@
 #include "shardwise/embedding/lanes/towers.hpp"
 #include "shardwise/embedding/lanes/workload.hpp"
 #include "shardwise/embedding/runtime/features.hpp"
+#include "shardwise/embedding/runtime/layer_bound.hpp"
 #include "shardwise/embedding/runtime/layer_groups.hpp"
 #include "shardwise/embedding/runtime/sync_tally.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
@@ -94,17 +96,27 @@ class LayerBlueprint {
     };
 
     /// \param towers  LayerOptions::towers \param rows  LayerOptions::rows, read here; null: all in the last tier
-    /// \param groups  LayerOptions::groups \param room  LayerOptions::room \param memory  for what finds the tiers of
-    /// rows \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together,
-    /// constants of a module that do not fit, and groups that there are not
+    /// \param groups  LayerOptions::groups \param room  LayerOptions::room \param bound  LayerOptions::bound
+    /// \param memory  for what finds the tiers of rows
+    /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together,
+    /// constants of a module that do not fit, groups that there are not, and a bound that LayerBound refuses
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
                    const RowPlan* rows = nullptr, const GroupOptions& groups = {}, std::int64_t room = 0,
+                   const BoundOptions& bound = {},
                    std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
     /// That the tables are placed on, with the layer's towers: of a group, whose ranks are numbered by their index.
     [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
     /// Which ranks of the world are in which group; one of all ranks where there is no other.
     [[nodiscard]] const LayerGroups& groups() const noexcept { return groups_; }
+    /// How far ranks may be apart.
+    [[nodiscard]] const LayerBound& bound() const noexcept { return bound_; }
+    /// (forward round): what its slots have room for. Not collective: a pure function, the same on all ranks.
+    [[nodiscard]] std::vector<SegmentCost> most_bytes() const;
+    /// The slots of a forward round on `rank`: of `most_bytes()`'s, and how many of them.
+    [[nodiscard]] SlotLayout slot_layout(const SegmentCost& most, int rank) const;
+    /// Bytes of all slots of the layer's messages on `rank`.
+    [[nodiscard]] std::int64_t slot_bytes(int rank) const;
     /// The communicator's topology.
     [[nodiscard]] const Topology& world() const noexcept { return groups_.ranks.world; }
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
@@ -184,6 +196,17 @@ class LayerBlueprint {
     /// \param flights, syncs  (index in the group): what they need
     [[nodiscard]] ExpectedLayerCost expect_cost(const Workload& workload, std::vector<MemoryTally>& flights,
                                                 std::vector<MemoryTally>& syncs) const;
+    /// What answering these batches, one a rank, needs on `rank`, of a layer whose flights have two halves; one tally
+    /// for the layer. \throws BadInput when a batch does not fit the layer, or there is no such rank
+    template <class Id>
+    void predict_serving(const std::vector<JaggedView<Id>>& batches, MemoryTally& tally, int rank) const {
+        check_batches(batches.size());
+        check_rank(rank);
+        std::vector<steps::BatchView> bound(batches.size());
+        for (std::size_t i = 0; i < batches.size(); ++i)
+            bound[i].bind(batches[i], features_.names);
+        tally_serving(bound, tally, rank);
+    }
     /// Checks the ids and weights of a batch. \throws BadInput naming the first that is wrong
     void check(const steps::BatchView& batch) const;
 
@@ -210,6 +233,11 @@ class LayerBlueprint {
     void bind(CostTree<Lanes>& tree, BatchKind kind) const;
     [[nodiscard]] LayerCost predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally, int rank,
                                           BatchKind kind, SyncTally* sync) const;
+    void tally_flight_messages(const std::vector<SegmentCost>& costs, int rank, MemoryTally& tally,
+                               BatchKind kind) const;
+    void tally_serving(const std::vector<steps::BatchView>& batches, MemoryTally& tally, int rank) const;
+    void tally_half(const std::vector<steps::BatchView>& batches, const std::vector<bool>& given,
+                    const Program& program, MemoryTally& tally, int rank) const;
     void touch(int group, CostTree<steps::EmbeddingCost>& tree, SyncTally& sync) const;
     template <class Lanes, class Mean>
     void look_up(int group, CostTree<Lanes>& tree, std::vector<Mean>& bytes) const;
@@ -229,6 +257,7 @@ class LayerBlueprint {
     Topology topology_;
     std::vector<TableConfig> tables_;
     LayerFeatures features_;
+    LayerBound bound_;
     std::vector<TableConfig> inner_tables_;  // as the plans of tables see them: coalesced, with one feature each
     LayerFeatures inner_features_;
     CoalescedTables coalesced_tables_;

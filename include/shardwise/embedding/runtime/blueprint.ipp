@@ -18,12 +18,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                 LayerTraits traits, Towers towers, const RowPlan* rows,
                                                 const GroupOptions& groups, std::int64_t room,
-                                                std::pmr::memory_resource& memory)
+                                                const BoundOptions& bound, std::pmr::memory_resource& memory)
     : traits_{std::move(traits)},
       groups_{Topology::checked(topology), merged(traits_.groups, groups), traits_.rule->learns()},
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
-      features_{tables_, traits_.pools} {
+      features_{tables_, traits_.pools},
+      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns()} {
     traits_.rule = for_groups(traits_.rule, groups_.count());
     check_sizes();
     inner_tables_ = tables_;
@@ -252,6 +253,7 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
             digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
     digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
     groups_.add_to(digest_);
+    bound_.add_to(digest_);
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
     if (rows != nullptr) rows->add_to(digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself

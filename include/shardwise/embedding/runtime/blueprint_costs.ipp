@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "shardwise/comm/slot_counts.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/embedding/copies/lanes.hpp"
@@ -161,6 +162,122 @@ SHARDWISE_INLINE std::vector<ExpectedSegment> LayerBlueprint::expect_sync(const 
     return costs;
 }
 
+/// Batches of as many samples and ids as are declared go through the cost reader, which takes every shard for one that
+/// may have them all.
+SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::most_bytes() const {
+    std::vector<SegmentCost> all;
+    if (!bound_.bounded) return all;
+    static constexpr float weight = 1.0F;
+    CostTree<steps::EmbeddingCost> tree;
+    bind(tree, BatchKind::any);
+    tree.own.at_most = true;
+    if (traits_.coalesced) tree.at({0}).at_most = true;
+    for (std::size_t part = 0; part < parts_.size(); ++part)
+        tree.at(path_of(part)).at_most = true;
+    for (int index = 0; index < topology_.ranks(); ++index) {
+        steps::BatchView& batch = tree.own.batches.emplace_back();
+        batch.begin(bound_.samples, {}, {},
+                    bound_.weighted ? std::span<const float>{&weight, 1} : std::span<const float>{});
+        for (const std::int64_t ids : bound_.ids)
+            batch.add_feature(0, ids, nullptr);
+    }
+    Program forward = traits_.program;
+    forward.segments.resize(forward.forward);
+    const std::vector<SegmentCost> costs = predict(forward, topology_, tree);
+    const ReplicaGroups& groups = groups_.ranks;
+    for (int group = 0; group < groups.count(); ++group)
+        shardwise::detail::add_in_world(costs, world(), groups.group, groups.rank_of(group, 0), all);
+    if (bound_.learns) shardwise::detail::add_witnesses(forward, topology_, groups, all);
+    return all;
+}
+
+SHARDWISE_INLINE SlotLayout LayerBlueprint::slot_layout(const SegmentCost& most, int rank) const {
+    SlotLayout layout;
+    const bool requests = bound_.has_halves() && most.segment == 0;
+    layout.slots = requests ? request_slots(bound_.k) : answer_slots(bound_.k);
+    const auto bytes = [](const TierTraffic& cell) { return cell.payload + cell.control; };
+    for (int peer = 0; peer < world().ranks(); ++peer) {
+        layout.from.push_back(bytes(most.traffic.at(peer, rank)));
+        layout.to.push_back(bytes(most.traffic.at(rank, peer)));
+    }
+    return layout;
+}
+
+SHARDWISE_INLINE std::int64_t LayerBlueprint::slot_bytes(int rank) const {
+    check_rank(rank);
+    std::int64_t bytes = 0;
+    for (const SegmentCost& most : most_bytes())
+        bytes += slot_layout(most, rank).bytes();
+    return bytes;
+}
+
+/// What half a flight needs, through which some ranks' batches go. \param given  (rank of the world): its batch does
+SHARDWISE_INLINE void LayerBlueprint::tally_half(const std::vector<steps::BatchView>& batches,
+                                                 const std::vector<bool>& given, const Program& program,
+                                                 MemoryTally& tally, int rank) const {
+    const ReplicaGroups& groups = groups_.ranks;
+    CostTree<steps::EmbeddingCost> tree;
+    bind(tree, BatchKind::any);
+    std::vector<int> all(features_.names.size());
+    std::iota(all.begin(), all.end(), 0);
+    for (int index = 0; index < topology_.ranks(); ++index) {
+        const int other = groups.rank_of(groups.group_of(rank), index);
+        steps::BatchView& batch = tree.own.batches.emplace_back();
+        batch.select(at(batches, other), all);
+        if (!at(given, other)) batch.clear();
+    }
+    static_cast<void>(predict(program, topology_, tree, &tally, groups.index_of(rank)));
+}
+
+SHARDWISE_INLINE void LayerBlueprint::tally_serving(const std::vector<steps::BatchView>& batches, MemoryTally& tally,
+                                                    int rank) const {
+    if (!bound_.has_halves()) return;
+    for (const steps::BatchView& batch : batches)
+        check(batch);
+    const Itinerary whole{traits_.program, topology_, groups_.ranks, rank};
+    const std::vector<int>& askers = whole.stages().front().from;
+    if (askers.empty()) return;
+    Program program = traits_.program;
+    program.segments.resize(whole.answering(askers).stages().size());
+    const auto answer = [&](const std::vector<bool>& given) {
+        tally.begin_batch();
+        tally_half(batches, given, program, tally, rank);
+    };
+    const auto in_world = [&](int index) {
+        return static_cast<std::size_t>(groups_.ranks.rank_of(groups_.ranks.group_of(rank), index));
+    };
+    std::vector<bool> given(batches.size());
+    if (bound_.serve == Serve::together) {
+        for (const int asker : askers)
+            given[in_world(asker)] = true;
+        return answer(given);
+    }
+    for (const int asker : askers) {
+        given[in_world(asker)] = true;
+        answer(given);
+        given[in_world(asker)] = false;
+    }
+}
+
+/// Of a flight without halves. Over slots, forward messages are packed and read where they lie, but for those that the
+/// backward pass reads once more.
+SHARDWISE_INLINE void LayerBlueprint::tally_flight_messages(const std::vector<SegmentCost>& costs, int rank,
+                                                            MemoryTally& tally, BatchKind kind) const {
+    if (!bound_.bounded || kind == BatchKind::hot) return tally_messages(costs, world(), rank, tally);
+    std::vector<SegmentCost> copied;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        const std::size_t forward = traits_.program.forward;
+        if (costs[i].segment >= forward) {
+            copied.push_back(costs[i]);
+        } else if (i + 1 < costs.size() && costs[i + 1].segment < forward) {
+            copied.push_back(costs[i]);
+            for (int peer = 0; peer < world().ranks(); ++peer)
+                copied.back().traffic.at(rank, peer) = {};
+        }
+    }
+    tally_messages(copied, world(), rank, tally);
+}
+
 SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
                                                          int rank, BatchKind kind, SyncTally* sync) const {
     const Program& program = traits_.program_of(kind);
@@ -170,6 +287,13 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         tally->begin_batch();
         tally->need(at(batches, rank).bytes());
         tally->need(4 * features_.output_elements(at(batches, rank)));
+    }
+    MemoryTally* whole = tally;  // of a flight that has no halves
+    if (tally != nullptr && bound_.has_halves() && kind == BatchKind::any) {
+        std::vector<bool> given(batches.size());
+        at(given, rank) = true;
+        tally_half(batches, given, program, *tally, rank);
+        whole = nullptr;
     }
     SyncTally first;
     if (sync == nullptr) sync = &first;
@@ -187,15 +311,15 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
             tree.own.batches.push_back(std::move(at(batches, groups.rank_of(group, index))));
         const bool mine = group == groups.group_of(rank);
         const std::vector<SegmentCost> costs =
-            predict(program, topology_, tree, mine ? tally : nullptr, groups.index_of(rank));
+            predict(program, topology_, tree, mine ? whole : nullptr, groups.index_of(rank));
         shardwise::detail::add_in_world(costs, world(), groups.group, groups.rank_of(group, 0), cost.segments);
         look_up(group, tree, cost.looked_up);
         touch(group, tree, *sync);
     }
-    shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
+    if (!bound_.has_halves()) shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
     for (const SegmentCost& segment : cost.segments)
         (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (tally != nullptr) tally_messages(cost.segments, world(), rank, *tally);
+    if (whole != nullptr) tally_flight_messages(cost.segments, rank, *whole, kind);
     if (groups_.syncs_at(++sync->steps_)) cost.sync_segments = predict_sync(*sync, rank);
     for (const SegmentCost& segment : cost.sync_segments)
         cost.sync += segment.traffic;

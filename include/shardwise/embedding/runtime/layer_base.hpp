@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/comm/one_sided_ref.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
@@ -19,8 +20,10 @@
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
+#include "shardwise/embedding/runtime/layer_bound.hpp"
 #include "shardwise/embedding/runtime/layer_flight.hpp"
 #include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/embedding/runtime/layer_lag.hpp"
 #include "shardwise/embedding/runtime/replica_sync.hpp"
 #include "shardwise/embedding/runtime/sync_tally.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
@@ -81,8 +84,10 @@ struct LayerOptions {
     /// Bytes of weights and moments that a rank may hold of the tables that a policy places by load, such as Col<4>;
     /// 0: enough. Blocks go where there is room.
     std::int64_t room = 0;
-    MemoryAccount* memory = nullptr;  ///< counts every buffer of the layer; null: an account of the layer's own
-    Tracer* tracer = nullptr;         ///< null: no spans
+    BoundOptions bound = {};                ///< with Collective<BoundedLag<>>: how far ranks may be apart
+    std::optional<OneSidedRef> slots = {};  ///< with it: what messages travel over; outlives the layer
+    MemoryAccount* memory = nullptr;        ///< counts every buffer of the layer; null: an account of the layer's own
+    Tracer* tracer = nullptr;               ///< null: no spans
 };
 
 /// A layer whose policies are values: what a program holds that picks among compositions at run time. EmbeddingLayer
@@ -116,28 +121,37 @@ class LayerBase {
     /// \throws BadInput on this rank for hot batches of a layer whose first tier is not on every rank
     template <class Id>
     Flight start(const JaggedView<Id>& batch, BatchKind kind, const SourceLocation& where = SourceLocation::current()) {
+        make_room(kind, where);
         detail::LayerState& state = free_state(kind);
         state.flight.called_from(where);
         std::string wrong;
         try {
             state.batch().bind(batch, features());
+            wrong = beyond_bound(state.batch());
         } catch (const BadInput& error) {
-            state.batch().clear();
             wrong = error.what();
         }
+        if (!wrong.empty()) state.batch().clear();
         begin(state, kind, wrong);
         return Flight{state};
     }
 
     /// The result of a flight's lookup; valid until the flight ends. Collective.
-    /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then
-    /// \throws BadInput on this rank for a flight that has ended, or is another layer's
+    /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then. Where ranks may be apart
+    ///         and rows are frozen, on the rank whose batch is wrong alone
+    /// \throws BadInput on this rank for a flight that has ended, or is another layer's, or where ranks may be apart
+    ///         is not the oldest
     LayerVectors forward(Flight& flight, const SourceLocation& where = SourceLocation::current());
 
     /// Learns from a flight and ends it. `gradient` has the form of the result and is free afterwards. Collective.
     /// \throws BadInput on every rank when any rank's gradient has the wrong shape, at step 2^53, or of a frozen layer;
     ///         no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
+
+    /// With Collective<BoundedLag<>>: completes all flights of this rank, whose results `forward` still gives, and
+    /// answers others until all have come here, too. Before ranks part, and before a layer ends. Collective. Of other
+    /// layers there is nothing to do.
+    void drain(const SourceLocation& where = SourceLocation::current());
 
     /// Checks a batch eagerly: all that forward would find wrong is found before anything is looked up. Collective; one
     /// message a peer.
@@ -265,6 +279,14 @@ class LayerBase {
             for (std::size_t slot = 0; slot < stores_[part].shards().size(); ++slot)
                 use(view_of(part, slot), rows_of(part, slot));
     }
+    void bind(States& states, BatchKind kind, std::vector<steps::LookedUpRows>& looked_up, RowCounts& rows,
+              RequestCounts& requests);
+    void make_lag(const Itinerary& way);
+    void make_room(BatchKind kind, const SourceLocation& where);
+    [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;
+    [[nodiscard]] std::uint16_t digest_now(BatchKind kind) const;
+    [[nodiscard]] detail::LayerState* oldest();
+    void finish(detail::LayerState& state, const SourceLocation& where);
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void make_stores();
     void make_way(BatchKind kind);
@@ -296,7 +318,15 @@ class LayerBase {
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
     std::int64_t steps_ = 0;
     std::uint32_t flights_ = 0;
-    std::array<Way, 2> ways_;                   // (kind)
+    std::array<Way, 2> ways_;  // (kind)
+    struct Served {            // for other ranks, where flights have halves
+        States states;
+        std::vector<steps::LookedUpRows> looked_up;  // (part)
+        RowCounts row_counts;
+        RequestCounts request_counts;
+        std::vector<std::int64_t> payload;  // (exchange of the program)
+    } served_;
+    std::unique_ptr<detail::LayerLag> lag_;
     std::int64_t synced_at_ = 0;                // step
     std::vector<std::int64_t> synced_payload_;  // (exchange of the sync)
     std::optional<detail::ReplicaSync> sync_;

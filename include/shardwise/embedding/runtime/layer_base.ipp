@@ -10,6 +10,7 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/runtime/layer_base.hpp"
+#include "shardwise/plan/round_carrier.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -18,10 +19,10 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     : comm_{comm},
       options_{options},
       own_memory_{options.memory == nullptr ? std::make_unique<MemoryAccount>() : nullptr},
-      blueprint_{comm.topology(),   std::move(tables),
-                 std::move(traits), options.towers,
-                 options.rows,      options.groups,
-                 options.room,      (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
+      blueprint_{
+          comm.topology(), std::move(tables), std::move(traits),
+          options.towers,  options.rows,      options.groups,
+          options.room,    options.bound,     (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
       index_{groups().index_of(comm.rank())},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
@@ -81,7 +82,15 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
     way.digest = digest_;
     if (kind != BatchKind::any) way.digest.add(static_cast<std::int64_t>(kind));
     way.payload.resize(program.posts());
-    States& bound = way.states;
+    bind(way.states, kind, looked_up_, row_counts_, request_counts_);
+    if (kind == BatchKind::any && blueprint_.bound().bounded) make_lag(*way.itinerary);
+    if (!blueprint_.bound().has_halves()) return;
+    way.itinerary = kind == BatchKind::any ? way.itinerary->asking() : way.itinerary->alone();
+}
+
+SHARDWISE_INLINE void LayerBase::bind(States& bound, BatchKind kind, std::vector<steps::LookedUpRows>& looked_up,
+                                      RowCounts& rows, RequestCounts& requests) {
+    const LayerTraits& traits = blueprint_.traits();
     bound.bind({}, work_);
     bound.bind({}, step_);
     bound.bind({}, towers_);
@@ -90,9 +99,9 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
     bound.bind({}, traits.wires);
     bound.bind({}, blueprint_.features_by_plan(kind));
     bound.bind({}, blueprint_.row_tiers(kind));
-    bound.bind({}, row_counts_);
+    bound.bind({}, rows);
     bound.bind({}, blueprint_.coalesced_tables());
-    bound.bind({}, request_counts_);
+    bound.bind({}, requests);
     for (std::size_t part = 0; part < stores_.size(); ++part) {
         const BranchPath path = blueprint_.path_of(part);
         bound.bind(path, blueprint_.parts()[part].placement);
@@ -100,7 +109,24 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
         bound.bind(path, held_[part]);
         bound.bind(path, stores_[part]);
         bound.bind(path, marks_[part]);
-        bound.bind(path, looked_up_[part]);
+        bound.bind(path, looked_up[part]);
+    }
+}
+
+/// \param way  of a whole flight
+SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
+    if (!options_.slots)
+        throw BadInput{
+            "Collective<BoundedLag<>> sends messages over slots: give LayerOptions::slots, such as a ThreadSlots of "
+            "the communicator"};
+    served_.looked_up.resize(stores_.size());
+    served_.payload.resize(way.program().posts());
+    bind(served_.states, BatchKind::any, served_.looked_up, served_.row_counts, served_.request_counts);
+    lag_ = std::make_unique<detail::LayerLag>(blueprint_, way, served_.states, comm_, *options_.slots, *work_.resource);
+    if (FlightServer* const server = lag_->server()) {
+        server->trace(options_.tracer, SpanOf::other);
+        server->count(served_.payload);
+        server->begin(digest_now(BatchKind::any));
     }
 }
 
@@ -109,13 +135,83 @@ SHARDWISE_INLINE LayerVectors LayerBase::forward(Flight& flight, const SourceLoc
     state.flight.called_from(where);
     try {
         finish_sync();
-        state.flight.finish_forward();
+        finish(state, where);
     } catch (...) {
         static_cast<void>(flight.release());
         throw;
     }
     state.looked_up = true;
     return state.vectors();
+}
+
+SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceLocation& where) {
+    if (!blueprint_.bound().bounded) return state.flight.finish_forward();
+    if (state.schedule == nullptr) {  // a hot batch
+        if (blueprint_.bound().learns) return state.flight.finish_forward();
+        return state.flight.finish_alone();
+    }
+    const std::uint64_t number = state.flight.number();
+    LagSchedule& schedule = *state.schedule;
+    if (number > schedule.finished()) {
+        if (const detail::LayerState* first = oldest(); first != &state)
+            throw BadInput{concat({"forward of batch ", number, " while batch ", first->flight.number(),
+                                   " is under way: call forward in the order of start"})};
+        if (blueprint_.bound().learns) {
+            state.flight.finish_forward();
+            return schedule.finished(number);
+        }
+        schedule.finish(number, where);
+    }
+    state.flight.finish_alone();
+}
+
+/// The oldest flight under way whose handle is held, of those that take turns in slots; null: there is none.
+SHARDWISE_INLINE detail::LayerState* LayerBase::oldest() {
+    detail::LayerState* first = nullptr;
+    for (auto& state : way_of(BatchKind::any).flights) {
+        const bool waits = state->flight.active() && state->flight.number() > lag_->schedule().finished();
+        if (waits && (first == nullptr || state->flight.number() < first->flight.number())) first = state.get();
+    }
+    return first;
+}
+
+SHARDWISE_INLINE void LayerBase::make_room(BatchKind kind, const SourceLocation& where) {
+    if (lag_ == nullptr || kind != BatchKind::any || !lag_->schedule().full()) return;
+    LagSchedule& schedule = lag_->schedule();
+    const detail::LayerState* const first = oldest();
+    if (first != nullptr && first->flight.number() == schedule.finished() + 1)
+        throw BadInput{
+            concat({schedule.under_way(), schedule.under_way() == 1 ? " batch is" : " batches are",
+                    " under way, and ranks may be ", schedule.bound(), " apart: call forward for the oldest first"})};
+    schedule.finish(schedule.finished() + 1, where);  // nobody asks for its result any more
+}
+
+SHARDWISE_INLINE std::string LayerBase::beyond_bound(const steps::BatchView& batch) const {
+    const LayerBound& bound = blueprint_.bound();
+    std::string wrong = bound.beyond(batch.samples());
+    for (std::size_t f = 0; f < features().size() && bound.bounded && wrong.empty(); ++f)
+        wrong = bound.beyond(features()[f], f, batch.values(static_cast<int>(f)));
+    if (wrong.empty() && bound.bounded && !bound.weighted && batch.weighted())
+        wrong = "a batch with weights, and LayerOptions::bound.weighted says that there are none: say that there are";
+    return wrong;
+}
+
+SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
+    if (lag_ == nullptr) return;
+    while (detail::LayerState* const state = oldest()) {
+        const std::uint64_t number = state->flight.number();
+        if (!blueprint_.bound().learns) lag_->schedule().finish(number, where);
+        state->flight.finish_forward();
+        lag_->schedule().finished(number);
+    }
+    JaggedView<std::int64_t> none;
+    none.features = std::ssize(features());
+    lag_->schedule().drain([&] { start(none, where).end(); }, where);
+}
+
+SHARDWISE_INLINE std::uint16_t LayerBase::digest_now(BatchKind kind) const {
+    Digest digest = ways_[static_cast<std::size_t>(kind)].digest;
+    return digest.add(steps_).bits16();
 }
 
 SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where) {
@@ -172,6 +268,8 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::looked_up_rows() const {
     std::vector<std::int64_t> rows;
     for (const steps::LookedUpRows& part : looked_up_)
         rows.push_back(part.rows);
+    for (std::size_t part = 0; part < served_.looked_up.size(); ++part)
+        rows[part] += served_.looked_up[part].rows;
     return rows;
 }
 
@@ -181,10 +279,12 @@ SHARDWISE_INLINE std::int64_t LayerBase::synced_payload() const {
 
 SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::sent_payload() const {
     std::vector<std::int64_t> sent = blueprint_.by_part(ways_[0].payload);
-    if (!blueprint_.has_hot_batches()) return sent;
-    const std::vector<std::int64_t> hot = blueprint_.by_part(ways_[1].payload, BatchKind::hot);
-    for (std::size_t part = 0; part < sent.size(); ++part)
-        sent[part] += hot[part];
+    const auto add = [&](const std::vector<std::int64_t>& more) {
+        for (std::size_t part = 0; part < sent.size(); ++part)
+            sent[part] += more[part];
+    };
+    if (blueprint_.has_hot_batches()) add(blueprint_.by_part(ways_[1].payload, BatchKind::hot));
+    if (!served_.payload.empty()) add(blueprint_.by_part(served_.payload));
     return sent;
 }
 
@@ -193,6 +293,7 @@ SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
         throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
     steps_ = steps;
     synced_at_ = steps;
+    if (lag_ != nullptr && lag_->server() != nullptr) lag_->server()->begin(digest_now(BatchKind::any));
 }
 
 SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
@@ -200,8 +301,12 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
     Way& way = way_of(kind);
     for (auto& state : way.flights)
         if (!state->flight.active()) return *state;
-    way.flights.push_back(std::make_unique<detail::LayerState>(blueprint_.features(), *way.itinerary, way.states, comm_,
-                                                               *work_.resource));
+    const bool bounded = lag_ != nullptr && kind == BatchKind::any;
+    way.flights.push_back(std::make_unique<detail::LayerState>(
+        blueprint_.features(), *way.itinerary, way.states, comm_, *work_.resource,
+        bounded ? lag_->carrier(*way.itinerary, comm_, *work_.resource)
+                : std::make_unique<RoundCarrier>(*way.itinerary, comm_, *work_.resource)));
+    if (bounded) way.flights.back()->schedule = &lag_->schedule();
     way.flights.back()->flight.trace(options_.tracer);
     way.flights.back()->flight.count(way.payload);
     return *way.flights.back();
@@ -210,10 +315,18 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
 SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind, const std::string& wrong) {
     state.looked_up = false;
     state.allocate_output();
-    Digest digest = way_of(kind).digest;
-    state.flight.prepare(++flights_, digest.add(steps_).bits16());
+    LagSchedule* const schedule = state.schedule;
+    const std::uint16_t digest = digest_now(kind);
+    state.flight.prepare(schedule != nullptr ? schedule->started() + 1 : ++flights_, digest);
     if (!wrong.empty()) state.flight.env().error.note(FlightError::bad_input, wrong);
-    state.flight.start();
+    if (schedule == nullptr) return state.flight.start();
+    try {
+        state.flight.start();
+    } catch (...) {
+        state.flight.withdraw();
+        throw;
+    }
+    schedule->start();
 }
 
 SHARDWISE_INLINE detail::LayerState& LayerBase::state_of(Flight& flight, const char* what) const {

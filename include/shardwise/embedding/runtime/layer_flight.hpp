@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/itinerary.hpp"
+#include "shardwise/plan/lag_schedule.hpp"
 
 /// \file
 /// One batch on its way through a layer: its memory, and the handle that users hold.
@@ -41,10 +43,10 @@ namespace detail {
 /// The memory of one flight; used again by the next one.
 struct LayerState {
     LayerState(const LayerFeatures& of, const Itinerary& itinerary, const States& states, CommunicatorRef comm,
-               std::pmr::memory_resource& memory)
+               std::pmr::memory_resource& memory, std::unique_ptr<Carrier> carrier)
         : features{&of},
           frame{itinerary.program(), states},
-          flight{itinerary, frame.parts(), comm, memory},
+          flight{itinerary, frame.parts(), comm, memory, std::move(carrier)},
           buffer{memory} {
         lanes().batch.on(memory);
     }
@@ -56,6 +58,7 @@ struct LayerState {
     std::vector<MatrixView<const float>> sequences;      // (sequence)
     std::vector<std::span<const std::int32_t>> lengths;  // (sequence)
     LayerFlight* handle = nullptr;
+    LagSchedule* schedule = nullptr;  // of flights that may be apart
     bool looked_up = false;
 
     [[nodiscard]] steps::Lanes& lanes() { return frame.lanes(); }
@@ -89,9 +92,12 @@ class [[nodiscard]] LayerFlight {
     LayerFlight& operator=(const LayerFlight&) = delete;
     ~LayerFlight() { end(); }
 
-    /// Completes what has arrived; never waits, starts nothing.
+    /// Completes what has arrived, and answers ranks that have asked where they may be apart; never waits, starts
+    /// nothing.
     void poll() {
-        if (state_ != nullptr) state_->flight.poll();
+        if (state_ == nullptr) return;
+        if (state_->schedule != nullptr) state_->schedule->serve();
+        state_->flight.poll();
     }
     /// Ends the flight where it is, as destroying the handle does.
     void end() noexcept {

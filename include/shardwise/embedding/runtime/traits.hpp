@@ -11,6 +11,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
+#include "shardwise/embedding/runtime/layer_bound.hpp"
 #include "shardwise/embedding/runtime/layer_groups.hpp"
 #include "shardwise/embedding/tables/row_rule.hpp"
 #include "shardwise/plan/program.hpp"
@@ -47,6 +48,7 @@ struct LayerTraits {
     Wires wires;
     std::shared_ptr<const ModulePolicy> module;  ///< of each tower; null: towers pass their vectors on
     GroupOptions groups = {.count = 0};          ///< what a policy says of them
+    BoundPolicy bound = {};                      ///< what a policy says of how far ranks may be apart
     Program program;
     Program hot_program;  ///< of hot batches; without segments where there are none
 

@@ -107,13 +107,20 @@ struct CoalesceBody {
         plan.own.assign(cost.batches.size(), {});
         for (int rank = 0; rank < static_cast<int>(cost.batches.size()); ++rank) {
             EmbeddingCost::OwnBatch& own = at(plan.own, rank);
+            if (cost.at_most) {
+                at(plan.batches, rank).begin(1, {}, {}, {});
+                for (const CoalescedTables::Table& table : cost.coalesced->tables)
+                    at(plan.batches, rank)
+                        .add_feature(0, std::min(ids_of_table(table, cost.batch(rank)), table.rows), nullptr);
+                continue;
+            }
             const auto ids = cost.ids_by_table(rank);
             for (const auto& of_table : ids) {
                 own.ids.insert(own.ids.end(), of_table.begin(), of_table.end());
                 own.lengths.push_back(static_cast<std::int32_t>(of_table.size()));
             }
             BatchView& batch = at(plan.batches, rank);
-            batch.begin(1, {}, own.ids, {});
+            batch.begin(own.ids.empty() ? 0 : 1, {}, own.ids, {});
             std::int64_t first = 0;
             for (const std::int32_t& length : own.lengths) {
                 batch.add_feature(first, length, &length);
@@ -180,7 +187,7 @@ struct CoalesceBody {
     static void hand_out(Lanes& inside, const CoalescedTables& tables, CoalesceTape& tape,
                          std::pmr::memory_resource& memory) {
         float* rows = tape.rows.on(memory).resize(static_cast<std::size_t>(elements(tables, tape.counts))).data();
-        inside.batch.begin(1, tape.narrow.span(), tape.wide.span(), {});
+        inside.batch.begin(tape.numbers.empty() ? 0 : 1, tape.narrow.span(), tape.wide.span(), {});
         inside.output.clear();
         inside.places.clear();
         inside.times = tables.counted ? tape.times.data() : nullptr;

@@ -111,7 +111,8 @@ struct ForkTiersBody {
             plan.own.assign(cost.batches.size(), {});
             for (std::size_t rank = 0; rank < cost.batches.size(); ++rank)
                 select(cost.batches[rank], *cost.tiers, static_cast<int>(cost.tiers->tier_of(p, plans.size())),
-                       cost.features->features[p], plan.pooling->pooled, plan.own[rank], plan.batches[rank]);
+                       cost.features->features[p], plan.pooling->pooled, cost.at_most, plan.own[rank],
+                       plan.batches[rank]);
         }
     }
     static void shape(const CostEnv&, EmbeddingExpectation& cost, std::span<EmbeddingExpectation* const> plans) {
@@ -243,8 +244,15 @@ struct ForkTiersBody {
     }
     /// One rank's batch of one plan, for the cost reader.
     static void select(const BatchView& from, const RowTiers& tiers, int tier, const std::vector<int>& features,
-                       bool pooled, EmbeddingCost::OwnBatch& own, BatchView& to) {
+                       bool pooled, bool at_most, EmbeddingCost::OwnBatch& own, BatchView& to) {
         std::vector<std::int64_t> counts;
+        if (at_most) {  // all ids may be of this tier
+            if (from.weighted() && pooled) own.weights.push_back(1.0F);
+            to.begin(from.samples(), {}, {}, own.weights);
+            for (const int f : features)
+                to.add_feature(0, from.values(f), nullptr);
+            return;
+        }
         for (const int f : features) {
             std::int64_t id = from.first_value(f);
             std::int64_t count = 0;

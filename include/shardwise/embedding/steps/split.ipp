@@ -66,6 +66,10 @@ struct SplitBody {
         cost.ids.assign(ranks, std::vector<std::vector<std::int64_t>>(blocks));
         for (std::size_t rank = 0; rank < ranks; ++rank) {
             const BatchView& batch = cost.batches[rank];
+            if (cost.at_most) {
+                count_most(placement, *cost.pooling, batch, cost.counts[rank]);
+                continue;
+            }
             for (int f = 0; f < static_cast<int>(placement.features.size()); ++f) {
                 const TablePlacement& table = placement.table_of(f);
                 const int shards = static_cast<int>(table.shards.size());
@@ -86,6 +90,20 @@ struct SplitBody {
     static void shape(const CostEnv&, EmbeddingExpectation& cost) { cost.count_blocks(); }
 
   private:
+    /// What each shard is told of at most: any of them may have all ids.
+    static void count_most(const Placement& placement, const PlanPooling& pooling, const BatchView& batch,
+                           std::vector<EmbeddingCost::Count>& counts) {
+        for (int f = 0; f < static_cast<int>(placement.features.size()); ++f)
+            for (int s = 0; s < static_cast<int>(placement.table_of(f).shards.size()); ++s) {
+                EmbeddingCost::Count& count = at(counts, placement.block_index(f, s));
+                count.ids = batch.values(f);
+                count.bags = pooling.distinct    ? count.ids
+                             : pooling.every_bag ? batch.samples()
+                                                 : std::min(batch.samples(), count.ids);
+                count.single = pooling.distinct;
+                count.at_most = !pooling.distinct;
+            }
+    }
     /// The bags of a feature that each of its shards is told of, counted sample by sample.
     static void count_bags(const Placement& placement, const PlanPooling& pooling, const BatchView& batch, int f,
                            std::vector<EmbeddingCost::Count>& counts) {

@@ -1,0 +1,46 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "shardwise/core/jagged.hpp"
+#include "shardwise/embedding/runtime/layer_lag.hpp"
+#include "shardwise/plan/phased_carrier.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI::detail {
+
+SHARDWISE_INLINE SlotRounds LayerLag::open(const LayerBlueprint& blueprint, OneSidedRef slots) {
+    SlotRounds rounds{.slots = slots, .rounds = std::vector<SlotRounds::Round>(blueprint.traits().program.forward)};
+    for (const SegmentCost& most : blueprint.most_bytes()) {
+        const SlotLayout layout = blueprint.slot_layout(most, slots.rank());
+        rounds.rounds[most.segment] = {.window = slots.open(layout), .slots = layout.slots};
+    }
+    return rounds;
+}
+
+SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itinerary& way, const States& states,
+                                    CommunicatorRef comm, OneSidedRef slots, std::pmr::memory_resource& memory)
+    : learns_{blueprint.bound().learns}, rounds_{open(blueprint, slots)} {
+    const LayerBound& bound = blueprint.bound();
+    if (!learns_) {
+        frame_.emplace(way.program(), states);
+        steps::BatchView& batch = frame_->lanes().batch;
+        JaggedView<std::int64_t> none;
+        none.features = std::ssize(blueprint.features().names);
+        batch.on(memory).bind(none, blueprint.features().names);
+        for (const LayerFeatures::Result& result : blueprint.features().results)
+            frame_->lanes().output.emplace_back(nullptr, 0, result.dim);
+        server_.emplace(way, frame_->parts(), comm, rounds_, bound.serve, memory);
+    }
+    schedule_.emplace(way, bound.k, rounds_, server(), !learns_ && bound.serve == Serve::together);
+}
+
+SHARDWISE_INLINE std::unique_ptr<Carrier> LayerLag::carrier(const Itinerary& way, CommunicatorRef comm,
+                                                            std::pmr::memory_resource& memory) {
+    if (learns_) return std::make_unique<PhasedCarrier>(way, rounds_, comm, memory);
+    return std::make_unique<SlotCarrier>(way, rounds_, memory);
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI::detail

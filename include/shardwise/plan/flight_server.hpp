@@ -1,0 +1,80 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/source_location.hpp"
+#include "shardwise/plan/flight.hpp"
+#include "shardwise/plan/itinerary.hpp"
+#include "shardwise/plan/slot_carrier.hpp"
+#include "shardwise/plan/trace.hpp"
+
+/// \file
+/// The half of every flight that answers other ranks.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// When a rank answers the requests of a flight.
+enum class Serve : std::uint8_t {
+    together,  ///< all at once, and once it has started that flight itself: no rank is more than k + 1 flights ahead
+    each  ///< every one as it comes: a rank waits for nobody but its owners; memory is bounded, the distance is not
+};
+/// "together" or "each".
+[[nodiscard]] inline std::string name_of(Serve serve) {
+    return serve == Serve::together ? "together" : "each";
+}
+
+/// Answers the ranks that ask this one, flight by flight, on the parts of one frame. Never waits; of one thread.
+class FlightServer {
+  public:
+    /// \param whole   the itinerary of this rank, of which flights have halves
+    /// \param parts   of a frame whose batch is empty \param rounds  outlives this, as do the parts
+    FlightServer(const Itinerary& whole, void* const* parts, CommunicatorRef comm, SlotRounds& rounds, Serve serve,
+                 std::pmr::memory_resource& memory);
+
+    /// \param digest  as Flight::prepare
+    void begin(std::uint16_t digest) noexcept { digest_ = digest; }
+    void called_from(const SourceLocation& where) noexcept;
+    void trace(Tracer* tracer, SpanOf of);
+    void count(std::span<std::int64_t> payload) noexcept;
+
+    /// Answers all that is there to be answered. \param started  the last flight that this rank has started itself
+    /// \returns whether there was anything
+    bool serve(std::uint64_t started);
+
+  private:
+    /// Ranks that are answered at once.
+    struct Asker {
+        Asker(const Itinerary& half, std::vector<int> in_world, void* const* parts, CommunicatorRef comm,
+              SlotRounds& rounds, std::pmr::memory_resource& memory)
+            : itinerary{half},
+              ranks{std::move(in_world)},
+              flight{itinerary, parts, comm, memory, std::make_unique<SlotCarrier>(itinerary, rounds, memory)} {}
+        Itinerary itinerary;
+        std::vector<int> ranks;  // of the world
+        Flight flight;
+        std::uint64_t next = 1;
+    };
+    [[nodiscard]] bool has_asked(const Asker& asker);
+    void answer(Asker& asker);
+
+    SlotRounds* rounds_;
+    Serve serve_;
+    std::size_t request_ = 0;  // segment
+    std::uint16_t digest_ = 0;
+    std::deque<Asker> askers_;
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
+
+#if !defined(SHARDWISE_COMPILED)
+#include "shardwise/plan/flight_server.ipp"
+#endif

@@ -1,0 +1,98 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+
+#include "shardwise/comm/slot_counts.hpp"
+#include "shardwise/core/at.hpp"
+#include "shardwise/plan/lag_schedule.hpp"
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+SHARDWISE_INLINE LagSchedule::LagSchedule(const Itinerary& way, int k, SlotRounds& rounds, FlightServer* server,
+                                          bool takes_part)
+    : rounds_{&rounds}, server_{server}, k_{k}, takes_part_{takes_part} {
+    const auto& stages = way.stages();
+    while (stages[first_].posts.empty())
+        ++first_;
+    for (std::size_t s = 0; s < way.program().forward; ++s)
+        if (!stages[s].posts.empty()) last_ = s;
+    for (const int peer : stages[last_].from)
+        sources_.push_back(way.in_world(peer));
+    std::vector<bool> meets(static_cast<std::size_t>(rounds.slots.size()));
+    for (std::size_t s = 0; s < way.program().forward; ++s)
+        for (const auto* ranks : {&stages[s].to, &stages[s].from})
+            for (const int peer : *ranks)
+                at(meets, way.in_world(peer)) = true;
+    SlotLayout layout{.slots = drain_slots(), .from = {}, .to = {}};
+    for (int rank = 0; rank < rounds.slots.size(); ++rank) {
+        if (at(meets, rank)) peers_.push_back(rank);
+        layout.from.push_back(at(meets, rank) ? 1 : 0);
+    }
+    layout.to = layout.from;
+    done_ = rounds_->slots.open(layout);
+}
+
+SHARDWISE_INLINE bool LagSchedule::full() const noexcept {
+    return under_way() == outstanding_exchanges(k_);
+}
+
+SHARDWISE_INLINE void LagSchedule::start() {
+    SHARDWISE_ASSERT(!full());
+    ++started_;
+    serve();
+}
+
+SHARDWISE_INLINE void LagSchedule::serve() {
+    if (server_ != nullptr) server_->serve(started_);
+}
+
+/// Answers, and asks `step` whether to go on; that names whom it waits for. What was found to do is progress.
+SHARDWISE_INLINE void LagSchedule::wait_until(const char* what, std::uint64_t flight, const SourceLocation& where,
+                                              const std::function<bool(SlotWait&)>& step) {
+    SlotWait wait{.label = {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where}};
+    while (true) {
+        rounds_->slots.progress(wait);
+        const bool served = server_ != nullptr && server_->serve(started_);
+        wait.peers.clear();
+        if (step(wait)) return;
+        if (!served) rounds_->slots.pause(wait);
+    }
+}
+
+SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
+    for (; finished_ < flight; ++finished_)
+        wait_until("bounded lag: rows", finished_ + 1, where, [&](SlotWait& wait) {
+            for (const int rank : sources_)
+                if (!rounds_->has(last_, rank, finished_ + 1)) wait.peers.push_back(rank);
+            return wait.peers.empty();
+        });
+}
+
+SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empty, const SourceLocation& where) {
+    finish(started_, where);
+    const std::uint64_t number = ++drains_;
+    const auto slot = [&](int peer) {
+        return SlotId{.window = done_,
+                      .peer = peer,
+                      .slot = static_cast<int>(number % static_cast<std::uint64_t>(drain_slots()))};
+    };
+    for (const int peer : peers_)
+        rounds_->slots.put(slot(peer), number, 0);
+    rounds_->slots.flush();
+    wait_until("bounded lag: drain", number, where, [&](SlotWait& wait) {
+        while (takes_part_ && std::any_of(peers_.begin(), peers_.end(),
+                                          [&](int peer) { return rounds_->has(first_, peer, started_ + 1); })) {
+            if (full()) finish(finished_ + 1, where);
+            start_empty();
+            wait.begun = false;
+        }
+        for (const int peer : peers_)
+            if (!rounds_->slots.has(slot(peer), number)) wait.peers.push_back(peer);
+        return wait.peers.empty();
+    });
+    finish(started_, where);
+}
+
+}  // namespace shardwise::inline SHARDWISE_ABI
