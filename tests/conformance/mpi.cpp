@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "conformance/checks.hpp"
+#include "conformance/slot_checks.hpp"
+#include "shardwise/comm/message_slots.hpp"
 
 namespace {
 
@@ -99,11 +101,26 @@ void check_hosts() {
     }
 }
 
+/// Slots over messages, on a communicator of their own.
+int check_message_slots(MpiCommunicator& world) {
+    if (world.size() == 1) return 0;
+    for (const conformance::SlotCheck& check : conformance::slot_checks()) {
+        MpiCommunicator own{{.hosts = 1, .deadline = std::chrono::seconds{60}}};
+        MessageSlots slots{own, std::chrono::seconds{60}};
+        try {
+            check.run(slots, world);
+        } catch (const std::exception& error) {
+            throw std::runtime_error{check.name + " of slots over messages: " + error.what()};
+        }
+    }
+    return static_cast<int>(conformance::slot_checks().size());
+}
+
 }  // namespace
 
 int main() {
     return run_mpi({}, [](MpiCommunicator& world) {
-        int count = 0;
+        int count = check_message_slots(world);
         for (int hosts = 0; hosts <= world.size(); ++hosts) {
             if (hosts != 0 && world.size() % hosts != 0) continue;
             for (const std::int64_t chunk : {std::int64_t{1} << 30U, std::int64_t{1024}}) {

@@ -209,6 +209,15 @@ void check_bounded(C& below, sw::OneSidedRef transport, const Composition& compo
     }
 }
 
+/// Rows that learn do so with a lag of 0.
+template <class C>
+void check_bounded_or_learning(C& comm, sw::OneSidedRef slots, const Composition& composition, const Case& c,
+                               const Lag& lag, const Expected& reference) {
+    if (!composition.rule.learns) return check_bounded(comm, slots, composition, c, lag, reference);
+    sw::CountingSlots<sw::OneSidedRef> counted{slots};
+    check_laws(comm, composition, c, reference, &counted);
+}
+
 /// A composition as it is where ranks may be apart; none where it is not.
 inline std::optional<Composition> bounded(const Composition& one) {
     if (one.collective != "flat" || one.has_modules()) return std::nullopt;
@@ -220,6 +229,16 @@ inline std::optional<Composition> bounded(const Composition& one) {
     other.build = nullptr;
     other.draw = nullptr;
     return other;
+}
+/// Cases of these: one batch after the other where rows learn, more of them where they do not.
+inline std::vector<Case> bounded_cases_for(std::size_t number, const std::vector<sw::Topology>& topologies, int count,
+                                           const Composition& composition) {
+    std::vector<Case> cases = cases_for(number, topologies, count, composition);
+    for (Case& c : cases) {
+        c.ahead = 0;
+        if (!composition.rule.learns) c.steps = 12;
+    }
+    return cases;
 }
 inline Lag lag_for(std::size_t turn, const Case& c) {
     Dice dice{turn * 31 + 5};

@@ -3,11 +3,13 @@
 #include "laws/bounded.hpp"
 
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "shardwise/comm/message_slots.hpp"
 #include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/comm/thread_world.hpp"
 
@@ -34,21 +36,21 @@ TEST_P(Bounded, SameMeaningAndNoSurpriseOnTheWire) {
     const int count =
         LAW_CASES / (composition.rule.learns ? 6 : 1) * (std::getenv("SHARDWISE_FULL") != nullptr ? 10 : 1);
     std::size_t turn = GetParam() * 101;
-    for (Case& c : cases_for(GetParam(), topologies, count, composition)) {
-        c.ahead = 0;
-        if (!composition.rule.learns) c.steps = 12;
-        const Lag lag = lag_for(turn++, c);
+    for (const Case& c : bounded_cases_for(GetParam(), topologies, count, composition)) {
+        const Lag lag = lag_for(turn, c);
+        const bool by_messages = turn++ % 4 == 3;
         std::vector<int> ranks(static_cast<std::size_t>(c.topology.ranks()));
         std::iota(ranks.begin(), ranks.end(), 0);
         const Expected expected = make_expected(composition, c, ranks);
         sw::ThreadWorld world{c.topology};
         try {
             world.run([&](sw::ThreadCommunicator& comm) {
-                sw::ThreadSlots slots{comm};
-                if (!composition.rule.learns) return check_bounded(comm, slots, composition, c, lag, expected);
-                sw::OneSidedRef below{slots};
-                sw::CountingSlots<sw::OneSidedRef> counted{below};
-                check_laws(comm, composition, c, expected, &counted);
+                const auto check = [&](auto slots) {
+                    check_bounded_or_learning(comm, *slots, composition, c, lag, expected);
+                };
+                if (!by_messages) return check(std::make_unique<sw::ThreadSlots>(comm));
+                sw::ThreadCommunicator own = comm.duplicate();
+                check(std::make_unique<sw::MessageSlots>(own));
             });
         } catch (const std::exception& error) {
             FAIL() << error.what();

@@ -74,8 +74,8 @@ inline sw::BoundOptions bound_of(const Case& c, const Scenario& scenario) {
             for (std::size_t bag = 0; bag < batch.lengths.size(); ++bag) {
                 if (bag % static_cast<std::size_t>(batch.samples) != 0) continue;
                 const auto first = static_cast<std::ptrdiff_t>(bag);
-                const std::int64_t ids = std::accumulate(batch.lengths.begin() + first,
-                                                         batch.lengths.begin() + first + batch.samples, std::int64_t{0});
+                const std::int64_t ids = std::accumulate(
+                    batch.lengths.begin() + first, batch.lengths.begin() + first + batch.samples, std::int64_t{0});
                 std::int64_t& most = bound.ids[bag / static_cast<std::size_t>(batch.samples)];
                 most = std::max(most, ids);
             }

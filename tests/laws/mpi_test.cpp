@@ -4,9 +4,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
+#include "laws/bounded.hpp"
 #include "laws/laws.hpp"
+#include "shardwise/comm/message_slots.hpp"
 
 /// \file
 /// The laws under mpirun, in every topology of the ranks there are. With `--meter` each rank prints what it counted,
@@ -28,6 +31,16 @@ int main(int argc, char** argv) {
                 for (const laws::Case& c : laws::cases_for(i, {comm.topology()}, meter ? 1 : count, compositions[i])) {
                     laws::check_laws(counted, compositions[i], c,
                                      laws::make_expected(compositions[i], c, {comm.rank()}));
+                    ++checked;
+                }
+                const std::optional<laws::Composition> bounded = laws::bounded(compositions[i]);
+                if (meter || !bounded || (bounded->rule.learns && i % 4 != 0)) continue;
+                for (const laws::Case& c :
+                     laws::bounded_cases_for(i, {comm.topology()}, bounded->rule.learns ? 1 : count, *bounded)) {
+                    sw::MpiCommunicator own{{.hosts = 1}};
+                    sw::MessageSlots slots{own};
+                    laws::check_bounded_or_learning(counted, slots, *bounded, c, laws::lag_for(i + c.seed, c),
+                                                    laws::make_expected(*bounded, c, {comm.rank()}));
                     ++checked;
                 }
             }

@@ -26,7 +26,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// the receiver; nothing is allocated once the pools are warm.
 class ThreadCommunicator {
   public:
-    ThreadCommunicator(detail::ThreadWorldState& state, int rank) : state_{&state}, rank_{rank} {}
+    ThreadCommunicator(detail::ThreadWorldState& state, int rank, std::size_t channel = 0)
+        : state_{&state}, rank_{rank}, channel_{channel} {}
     ThreadCommunicator(const ThreadCommunicator&) = delete;
     ThreadCommunicator& operator=(const ThreadCommunicator&) = delete;
 
@@ -34,6 +35,9 @@ class ThreadCommunicator {
     [[nodiscard]] int enroll() noexcept { return enrolled_++; }
     [[nodiscard]] int size() const noexcept { return topology().ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return state_->options.topology; }
+
+    /// A communicator of the same ranks whose rounds are matched apart from this one's. Ranks make theirs in one order.
+    [[nodiscard]] ThreadCommunicator duplicate();
 
     Ticket post(const Label& label, std::span<const OutMessage> out, std::span<const InMessage> in);
 
@@ -81,6 +85,7 @@ class ThreadCommunicator {
     static void retire(Operation& op) noexcept;
     /// Waits until a peer has done something for this rank. \returns false when it became late
     bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
+    [[nodiscard]] detail::Mailbox& box(int from, int to) const { return state_->box(channel_, from, to); }
     void throw_if_poisoned() const;
     /// In a world that has failed, ranks finish what they can among themselves: so an error that all have agreed on is
     /// thrown by all. \throws PeerFailed where a round needs a rank that is gone
@@ -101,6 +106,7 @@ class ThreadCommunicator {
 
     detail::ThreadWorldState* state_;
     int rank_;
+    std::size_t channel_;
     int enrolled_ = 0;
     std::size_t opened_ = 0;  // windows of slots
     std::vector<Operation> operations_;

@@ -13,6 +13,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+SHARDWISE_INLINE ThreadCommunicator ThreadCommunicator::duplicate() {
+    const auto lock = state_->lock();
+    const std::size_t channel = ++state_->duplicates[static_cast<std::size_t>(rank_)];
+    while (state_->channels.size() <= channel)
+        state_->channels.emplace_back(state_->pairs());
+    return {*state_, rank_, channel};
+}
+
 SHARDWISE_INLINE Ticket ThreadCommunicator::post(const Label& label, std::span<const OutMessage> out,
                                                  std::span<const InMessage> in) {
     const auto slot = free_operation();
@@ -21,13 +29,13 @@ SHARDWISE_INLINE Ticket ThreadCommunicator::post(const Label& label, std::span<c
     const auto lock = state_->lock();
     throw_if_poisoned();
     for (const OutMessage& message : out) {
-        auto& box = state_->box(rank_, message.to);
-        op.out.push_back({message.to, box.base + box.parcels.size()});
-        box.parcels.emplace_back(message.bytes, label);
+        auto& mailbox = box(rank_, message.to);
+        op.out.push_back({message.to, mailbox.base + mailbox.parcels.size()});
+        mailbox.parcels.emplace_back(message.bytes, label);
         state_->wake[static_cast<std::size_t>(message.to)].ring();
     }
     for (const InMessage& message : in)
-        op.in.push_back({message, state_->box(message.from, rank_).expected++, false});
+        op.in.push_back({message, box(message.from, rank_).expected++, false});
     return Ticket{op.generation << 16U | slot};
 }
 
@@ -68,9 +76,9 @@ SHARDWISE_INLINE void ThreadCommunicator::abandon(Ticket ticket) noexcept {
     if (!lock.owns_lock()) lock.lock();
     state_->poison(rank_, "rank " + std::to_string(rank_) + " left " + describe(op->label) + " unfinished");
     for (const auto& m : op->out) {
-        auto& box = state_->box(rank_, m.to);
+        auto& mailbox = box(rank_, m.to);
         while (true) {
-            detail::Parcel* parcel = box.find(m.number);
+            detail::Parcel* parcel = mailbox.find(m.number);
             if (parcel == nullptr || parcel->taken) break;
             if (!parcel->busy) {
                 parcel->taken = true;
@@ -145,7 +153,7 @@ SHARDWISE_INLINE bool ThreadCommunicator::progress(Operation& op, std::unique_lo
         for (Operation& each : operations_)
             if (each.active && copy_arrived(each, lock)) copied = true;
     }
-    std::erase_if(op.out, [&](const Out& m) { return state_->box(rank_, m.to).taken(m.number); });
+    std::erase_if(op.out, [&](const Out& m) { return box(rank_, m.to).taken(m.number); });
     if (op.in.empty() && op.out.empty()) {
         retire(op);
         return true;
@@ -157,7 +165,7 @@ SHARDWISE_INLINE bool ThreadCommunicator::progress(Operation& op, std::unique_lo
 SHARDWISE_INLINE bool ThreadCommunicator::copy_arrived(Operation& op, std::unique_lock<std::mutex>& lock) {
     copies_.clear();
     for (In& m : op.in) {
-        detail::Parcel* parcel = state_->box(m.message.from, rank_).find(m.number);
+        detail::Parcel* parcel = box(m.message.from, rank_).find(m.number);
         if (parcel == nullptr || parcel->taken || is_gone(m.message.from)) continue;
         if (parcel->label.flight != op.label.flight || std::strcmp(parcel->label.step, op.label.step) != 0)
             throw_other_step(op, m, *parcel);
@@ -169,7 +177,7 @@ SHARDWISE_INLINE bool ThreadCommunicator::copy_arrived(Operation& op, std::uniqu
     }
     if (copies_.empty()) return false;
     for (const In& m : op.in)
-        if (m.copying) state_->box(m.message.from, rank_).find(m.number)->busy = true;
+        if (m.copying) box(m.message.from, rank_).find(m.number)->busy = true;
     lock.unlock();
     std::exception_ptr failed;  // no memory: the senders must not wait for a copy that nobody makes
     try {
@@ -182,12 +190,12 @@ SHARDWISE_INLINE bool ThreadCommunicator::copy_arrived(Operation& op, std::uniqu
     detail::lock_soon(lock);
     for (In& m : op.in) {
         if (!m.copying) continue;
-        auto& box = state_->box(m.message.from, rank_);
-        detail::Parcel& parcel = *box.find(m.number);
+        auto& mailbox = box(m.message.from, rank_);
+        detail::Parcel& parcel = *mailbox.find(m.number);
         parcel.busy = false;
         parcel.taken = !failed;
         m.copying = !failed;
-        box.drop_taken();
+        mailbox.drop_taken();
         state_->wake[static_cast<std::size_t>(m.message.from)].ring();
     }
     if (failed) std::rethrow_exception(failed);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -109,22 +110,26 @@ struct ThreadWorldState {
         : options{.topology = o.topology,
                   .deadline = std::min(o.deadline, longest),
                   .grace = std::min(o.grace, longest)},
-          boxes(static_cast<std::size_t>(o.topology.ranks()) * static_cast<std::size_t>(o.topology.ranks())),
+          channels(1, Mailboxes(pairs())),
           wake(static_cast<std::size_t>(o.topology.ranks())),
           waits(static_cast<std::size_t>(o.topology.ranks())),
-          ended(static_cast<std::size_t>(o.topology.ranks()), false) {
+          ended(static_cast<std::size_t>(o.topology.ranks()), false),
+          duplicates(ended.size()) {
         for (ThreadWait& wait : waits)
             wait.peers.reserve(waits.size());
     }
 
+    using Mailboxes = std::vector<Mailbox>;  // (from, to)
+
     ThreadWorldOptions options;
     std::mutex mutex;
-    std::vector<Mailbox> boxes;  // (from, to)
+    std::deque<Mailboxes> channels;  // of the communicator that ranks run with, and of its duplicates
     std::vector<Doorbell> wake;
     std::condition_variable world_changed;
     std::vector<ThreadWait> waits;
     std::vector<bool> ended;
-    std::vector<OpeningWindow> windows;  // in the order in which each rank opens them
+    std::vector<std::size_t> duplicates;  // (rank): so many it has made
+    std::vector<OpeningWindow> windows;   // in the order in which each rank opens them
     bool poisoned = false;
     int culprit = -1;
     std::string reason;
@@ -134,9 +139,12 @@ struct ThreadWorldState {
         lock_soon(held);
         return held;
     }
-    Mailbox& box(int from, int to) {
-        return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(options.topology.ranks()) +
-                     static_cast<std::size_t>(to)];
+    [[nodiscard]] std::size_t pairs() const noexcept {
+        return static_cast<std::size_t>(options.topology.ranks()) * static_cast<std::size_t>(options.topology.ranks());
+    }
+    Mailbox& box(std::size_t channel, int from, int to) {
+        return channels[channel][static_cast<std::size_t>(from) * static_cast<std::size_t>(options.topology.ranks()) +
+                                 static_cast<std::size_t>(to)];
     }
     void poison(int rank, const std::string& why);
     /// A line a rank: what it waits for. Call with the mutex held.

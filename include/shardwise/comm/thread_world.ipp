@@ -30,6 +30,8 @@ SHARDWISE_INLINE void ThreadWorld::run_all(const std::function<void(ThreadCommun
     int running = ranks;
     std::fill(state_.ended.begin(), state_.ended.end(), false);
     state_.windows.clear();
+    state_.channels.resize(1);
+    state_.duplicates.assign(state_.ended.size(), 0);
     std::vector<std::thread> threads;
     threads.reserve(static_cast<std::size_t>(ranks));
     const auto run_rank = [&](int rank) {
