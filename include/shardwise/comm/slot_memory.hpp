@@ -74,6 +74,7 @@ class SlotMemory {
                 SlotAccess::clear(at(source, slot));
     }
     [[nodiscard]] const SlotLayout& layout() const noexcept { return layout_; }
+    [[nodiscard]] std::int64_t bytes() const noexcept { return std::ssize(lines_) * SlotLayout::line; }
     [[nodiscard]] std::span<std::byte> room(int source, int slot) {
         return {at(source, slot) + SlotLayout::line, static_cast<std::size_t>(places_.most(source))};
     }

@@ -36,6 +36,14 @@ class ThreadSlots {
     [[nodiscard]] int size() const noexcept { return comm_->size(); }
     [[nodiscard]] Topology topology() const noexcept { return comm_->topology(); }
 
+    /// Of the slots of this rank, in all windows.
+    [[nodiscard]] std::int64_t bytes() const noexcept {
+        std::int64_t sum = 0;
+        for (const Window& window : windows_)
+            sum += window[static_cast<std::size_t>(rank())]->bytes();
+        return sum;
+    }
+
     [[nodiscard]] int open(const SlotLayout& layout);
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return memory(id, id.peer).room(rank(), id.slot); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) {

@@ -32,6 +32,10 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     digest_.add(static_cast<std::int64_t>(options_.seed));
     options_.learning_rate.add_to(digest_);
     digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
+    if (options_.slots && !blueprint_.bound().bounded)
+        throw BadInput{
+            "LayerOptions::slots has no effect where ranks go step by step: leave it out, or give the layer "
+            "Collective<BoundedLag<>>"};
     make_stores();
     work_.resource = &options_.memory->work();
     looked_up_.resize(stores_.size());
