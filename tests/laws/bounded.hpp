@@ -28,10 +28,11 @@ struct Lag {
     std::vector<int> batches;  ///< (rank): how many it looks up
     bool late = false;         ///< ranks wait at random
     bool drain_first = false;  ///< results are taken when all is over
+    bool thread = false;       ///< answers others, where slots can be used by several
 
     [[nodiscard]] std::string name() const {
         std::string text = "k " + std::to_string(k) + ", " + name_of(serve) + (late ? ", late" : "") +
-                           (drain_first ? ", drained first" : "") + ", batches";
+                           (thread ? ", thread" : "") + (drain_first ? ", drained first" : "") + ", batches";
         for (const int count : batches)
             text += " " + std::to_string(count);
         return text;
@@ -77,6 +78,7 @@ void check_bounded(C& below, sw::OneSidedRef transport, const Composition& compo
     options.bound = bound_of(c, scenario);
     options.bound.k = lag.k;
     if (lag.serve != sw::Serve::together || c.seed % 2 == 0) options.bound.serve = lag.serve;
+    if (lag.thread && transport.any_thread()) options.bound.progress = sw::Progress::thread;
     options.slots.emplace(slots);
     auto layer = composition.make(comm, scenario.tables, options, c.by_names);
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
@@ -247,6 +249,7 @@ inline Lag lag_for(std::size_t turn, const Case& c) {
     lag.serve = turn % 3 == 0 ? sw::Serve::each : sw::Serve::together;
     lag.late = turn % 4 < 2;
     lag.drain_first = turn % 7 == 0;
+    lag.thread = turn % 8 < 3;
     for (int rank = 0; rank < c.topology.ranks(); ++rank)
         lag.batches.push_back(dice.one_in(3) ? static_cast<int>(dice.below(c.steps + 1)) : c.steps);
     return lag;

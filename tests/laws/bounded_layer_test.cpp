@@ -36,9 +36,10 @@ sw::LayerNames names() {
 std::vector<sw::TableConfig> tables() {
     return {{.name = "t", .rows = rows, .dim = dim}};
 }
-sw::LayerOptions options_for(sw::OneSidedRef slots, int k, sw::Serve serve = sw::Serve::together) {
+sw::LayerOptions options_for(sw::OneSidedRef slots, int k, sw::Serve serve = sw::Serve::together,
+                             sw::Progress progress = sw::Progress::calls) {
     sw::LayerOptions options;
-    options.bound = {.k = k, .samples = most_samples, .ids = {2 * most_samples}, .serve = serve};
+    options.bound = {.k = k, .samples = most_samples, .ids = {2 * most_samples}, .serve = serve, .progress = progress};
     options.slots.emplace(slots);
     return options;
 }
@@ -105,15 +106,17 @@ class Reference {
 };
 
 using Body = std::function<void(sw::ThreadCommunicator&, sw::LayerBase&)>;
-/// Runs a body on so many ranks, each with a layer.
+/// Runs a body on so many ranks, each with a layer that answers in its calls, and with one that has a thread for it.
 void on_ranks(int ranks, int k, sw::Serve serve, const Body& body) {
-    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = ranks},
-                                                 .deadline = std::chrono::seconds{20}}};
-    world.run([&](sw::ThreadCommunicator& comm) {
-        sw::ThreadSlots slots{comm};
-        const auto layer = sw::make_layer(comm, tables(), names(), options_for(slots, k, serve));
-        body(comm, *layer);
-    });
+    for (const sw::Progress progress : {sw::Progress::calls, sw::Progress::thread}) {
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = ranks},
+                                                     .deadline = std::chrono::seconds{20}}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            sw::ThreadSlots slots{comm};
+            const auto layer = sw::make_layer(comm, tables(), names(), options_for(slots, k, serve, progress));
+            body(comm, *layer);
+        });
+    }
 }
 
 template <class Call>
@@ -139,6 +142,8 @@ TEST(BoundedLayer, RanksAreAtMostKPlusOneBatchesApart) {
         on_ranks(ranks, k, sw::Serve::together, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
             const auto me = static_cast<std::size_t>(comm.rank());
             std::deque<std::pair<sw::LayerFlight, int>> flights;
+            started[me] = 0;
+            sw::barrier(comm);
             for (int number = 0; number < 40; ++number) {
                 if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::microseconds{1500});
                 if (static_cast<int>(flights.size()) == k + 1) {
@@ -146,8 +151,8 @@ TEST(BoundedLayer, RanksAreAtMostKPlusOneBatchesApart) {
                                              Lookup(comm.rank(), flights.front().second)));
                     flights.pop_front();
                 }
+                ++started[me];  // before its answers may leave
                 flights.emplace_back(layer.start(Lookup(comm.rank(), number).view()), number);
-                ++started[me];
                 for (const std::atomic<int>& other : started)
                     most = std::max(most.load(), started[me] - other);
             }
@@ -158,10 +163,47 @@ TEST(BoundedLayer, RanksAreAtMostKPlusOneBatchesApart) {
     }
 }
 
+/// With a thread that answers, a rank that computes holds nobody up, and has as many batches answered as it has
+/// started.
+TEST(BoundedLayer, AThreadAnswersWhileItsRankComputes) {
+    std::atomic<int> looked_up{0};
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 3}, .deadline = std::chrono::seconds{20}}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadSlots slots{comm};
+        const auto layer =
+            sw::make_layer(comm, tables(), names(), options_for(slots, 0, sw::Serve::together, sw::Progress::thread));
+        auto flight = layer->start(Lookup(comm.rank(), 0).view());
+        if (comm.rank() == 0)
+            while (looked_up != 2)  // makes no call
+                std::this_thread::yield();
+        static_cast<void>(layer->forward(flight));
+        ++looked_up;
+        layer->drain();
+    });
+}
+
+/// What a thread finds wrong ends the calls of its rank.
+TEST(BoundedLayer, WhatEndsAThreadIsThrownByItsRank) {
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 2}, .deadline = std::chrono::seconds{20}}};
+    EXPECT_THROW(world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadSlots slots{comm};
+        sw::LayerOptions options = options_for(slots, 1, sw::Serve::each, sw::Progress::thread);
+        options.seed = static_cast<std::uint64_t>(comm.rank());
+        const auto layer = sw::make_layer(comm, tables(), names(), options);
+        auto flight = layer->start(Lookup(comm.rank(), 0).view());
+        static_cast<void>(layer->forward(flight));
+    }),
+                 sw::Mismatch);
+}
+
 /// Under `each` a rank that only answers is no brake: the others look up as many batches as they like.
 TEST(BoundedLayer, EachAnswersRanksThatAreFarAhead) {
     std::atomic<int> looked_up{0};
     on_ranks(3, 1, sw::Serve::each, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
+        looked_up = 0;
+        sw::barrier(comm);
         if (comm.rank() != 0) {
             for (int number = 0; number < 50; ++number) {
                 auto flight = layer.start(Lookup(comm.rank(), number).view());
@@ -301,6 +343,20 @@ TEST(BoundedLayer, OptionsThatMakeNoSenseAreRefused) {
         expect_text(with(names(), [](auto& o) { o.bound.ids = {-3}; }), "at most -3 ids of a feature");
         expect_text(with(learning, [](auto& o) { o.bound.serve.reset(); }), "a lag of 1 batches where rows learn");
         expect_text(with(learning, [](auto& o) { o.bound.k = 0; }), "serve together has no effect where rows learn");
+        expect_text(with(learning,
+                         [](auto& o) {
+                             o.bound.k = 0;
+                             o.bound.serve.reset();
+                         }),
+                    "progress calls has no effect where rows learn");
+        sw::ThreadCommunicator own = comm.duplicate();
+        sw::MessageSlots messages{own};
+        expect_text(with(names(),
+                         [&](auto& o) {
+                             o.slots.emplace(messages);
+                             o.bound.progress = sw::Progress::thread;
+                         }),
+                    "these slots are of one thread");
     });
 }
 

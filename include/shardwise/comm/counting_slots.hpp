@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "shardwise/comm/one_sided.hpp"
@@ -15,7 +16,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Forwards everything to `S` and counts puts and their bytes by destination, all of them as payload. Of one thread.
+/// Forwards everything to `S` and counts puts and their bytes by destination, all of them as payload.
 template <OneSided S>
 class CountingSlots {
   public:
@@ -27,7 +28,10 @@ class CountingSlots {
     [[nodiscard]] int open(const SlotLayout& layout) { return below_->open(layout); }
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return below_->room(id); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) {
-        sent_.at(rank(), id.peer) += TierTraffic{.payload = bytes, .control = 0, .messages = 1};
+        {
+            const std::lock_guard lock{mutex_};
+            sent_.at(rank(), id.peer) += TierTraffic{.payload = bytes, .control = 0, .messages = 1};
+        }
         below_->put(id, tag, bytes);
     }
     void flush() { below_->flush(); }
@@ -35,12 +39,18 @@ class CountingSlots {
     [[nodiscard]] std::span<const std::byte> message(const SlotId& id) { return below_->message(id); }
     void progress(SlotWait& wait) { below_->progress(wait); }
     void pause(SlotWait& wait) { below_->pause(wait); }
+    void wake() { below_->wake(); }
+    [[nodiscard]] bool any_thread() { return below_->any_thread(); }
 
     /// What this rank has put so far; only its own row is filled.
-    [[nodiscard]] const TrafficMatrix& sent() const noexcept { return sent_; }
+    [[nodiscard]] TrafficMatrix sent() const {
+        const std::lock_guard lock{mutex_};
+        return sent_;
+    }
 
   private:
     S* below_;
+    mutable std::mutex mutex_;
     TrafficMatrix sent_;
 };
 

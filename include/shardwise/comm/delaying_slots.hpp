@@ -43,6 +43,8 @@ class DelayingSlots {
     [[nodiscard]] std::span<const std::byte> message(const SlotId& id) { return below_->message(id); }
     void progress(SlotWait& wait) { below_->progress(wait); }
     void pause(SlotWait& wait) { below_->pause(wait); }
+    void wake() { below_->wake(); }
+    [[nodiscard]] bool any_thread() { return false; }
 
   private:
     /// Once for all puts of a flush. Sleeping threads oversleep: the last half millisecond is spent yielding.

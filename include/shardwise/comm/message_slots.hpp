@@ -54,6 +54,8 @@ class MessageSlots {
     }
     void progress(SlotWait& wait);
     void pause(SlotWait& wait);
+    void wake() {}
+    [[nodiscard]] bool any_thread() const noexcept { return false; }
 
   private:
     /// The head of every message.

@@ -55,6 +55,7 @@ struct SlotId {
 struct SlotWait {
     Label label = {};             ///< in errors and reports
     std::vector<int> peers = {};  ///< that are waited for
+    bool idle = false;            ///< for whatever anybody may put: nobody is missed, and no wait is too long
     // the transport's
     std::uint64_t seen = 0;
     bool begun = false;
@@ -65,8 +66,10 @@ struct SlotWait {
 /// another.
 ///
 /// `open` throws Mismatch where ranks disagree on slots or sizes. `pause` gives the processor to others until something
-/// may have been written since the last `progress` of that wait; it throws PeerFailed once a peer has failed or one
-/// that is waited for has ended, and DeadlinePassed when the wait becomes too long.
+/// may have been written since the last `progress` of that wait, or another thread of this rank has called `wake`; it
+/// throws PeerFailed once a peer has failed or one that is waited for has ended, and DeadlinePassed when the wait
+/// becomes too long. `any_thread` says whether threads of a rank may use the slots at the same time, each others than
+/// the rest.
 template <class S>
 concept OneSided = Ranked<S> && requires(S& slots, const SlotLayout& layout, const SlotId& id, std::uint64_t tag,
                                          std::int64_t bytes, SlotWait& wait) {
@@ -78,6 +81,8 @@ concept OneSided = Ranked<S> && requires(S& slots, const SlotLayout& layout, con
     { slots.message(id) } -> std::same_as<std::span<const std::byte>>;
     { slots.progress(wait) } -> std::same_as<void>;
     { slots.pause(wait) } -> std::same_as<void>;
+    { slots.wake() } -> std::same_as<void>;
+    { slots.any_thread() } -> std::same_as<bool>;
 };
 
 namespace detail {

@@ -33,6 +33,8 @@ class OneSidedRef {
     [[nodiscard]] std::span<const std::byte> message(const SlotId& id) { return calls_->message(object_, id); }
     void progress(SlotWait& wait) { calls_->progress(object_, wait); }
     void pause(SlotWait& wait) { calls_->pause(object_, wait); }
+    void wake() { calls_->wake(object_); }
+    [[nodiscard]] bool any_thread() { return calls_->any_thread(object_); }
 
   private:
     struct Calls {
@@ -44,6 +46,8 @@ class OneSidedRef {
         std::span<const std::byte> (*message)(void*, const SlotId&);
         void (*progress)(void*, SlotWait&);
         void (*pause)(void*, SlotWait&);
+        void (*wake)(void*);
+        bool (*any_thread)(void*);
     };
     template <class S>
     static constexpr Calls calls_of{
@@ -56,6 +60,8 @@ class OneSidedRef {
         .message = [](void* s, const SlotId& id) { return static_cast<S*>(s)->message(id); },
         .progress = [](void* s, SlotWait& wait) { static_cast<S*>(s)->progress(wait); },
         .pause = [](void* s, SlotWait& wait) { static_cast<S*>(s)->pause(wait); },
+        .wake = [](void* s) { static_cast<S*>(s)->wake(); },
+        .any_thread = [](void* s) { return static_cast<S*>(s)->any_thread(); },
     };
 
     void* object_;

@@ -48,7 +48,7 @@ class ThreadSlots {
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return memory(id, id.peer).room(rank(), id.slot); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) {
         memory(id, id.peer).put(rank(), id.slot, tag, bytes);
-        waiting_[static_cast<std::size_t>(id.peer)].store(true, std::memory_order_relaxed);
+        waiting_[static_cast<std::size_t>(id.peer)].store(true, std::memory_order_release);
     }
     /// Wakes the receivers of what was put.
     void flush();
@@ -60,6 +60,8 @@ class ThreadSlots {
     }
     void progress(SlotWait& wait) { wait.seen = bell().rung(); }
     void pause(SlotWait& wait);
+    void wake();
+    [[nodiscard]] bool any_thread() const noexcept { return true; }
 
   private:
     using Window = std::vector<std::shared_ptr<detail::SlotMemory>>;  // (rank)

@@ -46,7 +46,12 @@ SHARDWISE_INLINE int ThreadSlots::open(const SlotLayout& layout) {
 SHARDWISE_INLINE void ThreadSlots::flush() {
     const auto lock = state_->lock();
     for (std::size_t peer = 0; peer < waiting_.size(); ++peer)
-        if (waiting_[peer].exchange(false, std::memory_order_relaxed)) state_->wake[peer].ring();
+        if (waiting_[peer].exchange(false, std::memory_order_acq_rel)) state_->wake[peer].ring();
+}
+
+SHARDWISE_INLINE void ThreadSlots::wake() {
+    const auto lock = state_->lock();
+    bell().ring();
 }
 
 SHARDWISE_INLINE void ThreadSlots::pause(SlotWait& wait) {
@@ -59,6 +64,10 @@ SHARDWISE_INLINE void ThreadSlots::pause(SlotWait& wait, std::unique_lock<std::m
     wait.begun = true;
     if (state_->poisoned) throw PeerFailed{state_->culprit, state_->reason};
     if (bell().rung() != wait.seen) return;
+    if (wait.idle) {  // nobody misses it, and the world may last long
+        static_cast<void>(bell().wait_until(lock, std::chrono::steady_clock::now() + std::chrono::hours{1}, wait.seen));
+        return;
+    }
     for (const int peer : wait.peers)
         if (state_->ended[static_cast<std::size_t>(peer)])
             throw PeerFailed{peer,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <utility>
 
@@ -109,7 +110,8 @@ SHARDWISE_INLINE void Flight::pack(std::size_t s, int peer, std::int64_t& total)
         if (!part.with(env_.rank, peer)) continue;
         const PartSize mine = part.exchange->size(peer);
         payload += mine.payload;
-        if (!payload_.empty()) payload_[part.step->post] += mine.payload;
+        if (!payload_.empty())
+            std::atomic_ref{payload_[part.step->post]}.fetch_add(mine.payload, std::memory_order_relaxed);
         bytes += padded_part(mine.payload + mine.control);
     }
     const int rank = itinerary_->in_world(peer);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,7 +12,6 @@
 
 #include "shardwise/comm/communicator_ref.hpp"
 #include "shardwise/core/config.hpp"
-#include "shardwise/core/source_location.hpp"
 #include "shardwise/plan/flight.hpp"
 #include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/slot_carrier.hpp"
@@ -32,7 +32,8 @@ enum class Serve : std::uint8_t {
     return serve == Serve::together ? "together" : "each";
 }
 
-/// Answers the ranks that ask this one, flight by flight, on the parts of one frame. Never waits; of one thread.
+/// Answers the ranks that ask this one, flight by flight, on the parts of one frame. Never waits. One thread serves;
+/// `begin` is anybody's.
 class FlightServer {
   public:
     /// \param whole   the itinerary of this rank, of which flights have halves
@@ -42,13 +43,14 @@ class FlightServer {
 
     /// \param digest  as Flight::prepare
     void begin(std::uint16_t digest) noexcept { digest_ = digest; }
-    void called_from(const SourceLocation& where) noexcept;
     void trace(Tracer* tracer, SpanOf of);
     void count(std::span<std::int64_t> payload) noexcept;
 
     /// Answers all that is there to be answered. \param started  the last flight that this rank has started itself
     /// \returns whether there was anything
     bool serve(std::uint64_t started);
+    /// The last flight of which all ranks have their answers, that they ask for in their order. Any thread asks.
+    [[nodiscard]] std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_acquire); }
 
   private:
     /// Ranks that are answered at once.
@@ -69,7 +71,8 @@ class FlightServer {
     SlotRounds* rounds_;
     Serve serve_;
     std::size_t request_ = 0;  // segment
-    std::uint16_t digest_ = 0;
+    std::atomic<std::uint16_t> digest_{0};
+    std::atomic<std::uint64_t> answered_{0};
     std::deque<Asker> askers_;
 };
 

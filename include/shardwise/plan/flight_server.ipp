@@ -30,10 +30,6 @@ SHARDWISE_INLINE FlightServer::FlightServer(const Itinerary& whole, void* const*
             add({peer});
 }
 
-SHARDWISE_INLINE void FlightServer::called_from(const SourceLocation& where) noexcept {
-    for (Asker& asker : askers_)
-        asker.flight.called_from(where);
-}
 SHARDWISE_INLINE void FlightServer::trace(Tracer* tracer, SpanOf of) {
     for (Asker& asker : askers_)
         asker.flight.trace(tracer, of);
@@ -55,6 +51,12 @@ SHARDWISE_INLINE bool FlightServer::serve(std::uint64_t started) {
             answer(asker);
             any = true;
         }
+    if (any) {
+        std::uint64_t least = askers_.front().next;
+        for (const Asker& asker : askers_)
+            least = std::min(least, asker.next);
+        answered_.store(least - 1, std::memory_order_release);
+    }
     return any;
 }
 

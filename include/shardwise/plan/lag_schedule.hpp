@@ -12,6 +12,7 @@
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/plan/flight_server.hpp"
 #include "shardwise/plan/itinerary.hpp"
+#include "shardwise/plan/serving_thread.hpp"
 #include "shardwise/plan/slot_carrier.hpp"
 
 /// \file
@@ -27,6 +28,12 @@ class LagSchedule {
     /// \param server  null: flights have no halves
     /// \param takes_part  whether flights that others have started need this rank to start them, too
     LagSchedule(const Itinerary& way, int k, SlotRounds& rounds, FlightServer* server, bool takes_part);
+    /// Where a thread answers, and not the calls of this one: tells it what this rank has started, and throws what it
+    /// throws. \param thread  outlives this
+    void served_by(ServingThread& thread) {
+        thread_ = &thread;
+        thread_->started(started_);
+    }
 
     [[nodiscard]] std::uint64_t started() const noexcept { return started_; }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
@@ -48,11 +55,13 @@ class LagSchedule {
     void drain(const std::function<void()>& start_empty, const SourceLocation& where);
 
   private:
+    bool answer();
     void wait_until(const char* what, std::uint64_t flight, const SourceLocation& where,
                     const std::function<bool(SlotWait&)>& step);
 
     SlotRounds* rounds_;
     FlightServer* server_;
+    ServingThread* thread_ = nullptr;
     int k_;
     bool takes_part_;
     std::size_t first_ = 0;     // segment of the first round

@@ -41,11 +41,18 @@ SHARDWISE_INLINE bool LagSchedule::full() const noexcept {
 SHARDWISE_INLINE void LagSchedule::start() {
     SHARDWISE_ASSERT(!full());
     ++started_;
+    if (thread_ != nullptr) thread_->started(started_);
     serve();
 }
 
 SHARDWISE_INLINE void LagSchedule::serve() {
-    if (server_ != nullptr) server_->serve(started_);
+    static_cast<void>(answer());
+}
+
+/// \returns whether there was anything to answer
+SHARDWISE_INLINE bool LagSchedule::answer() {
+    if (thread_ != nullptr) thread_->check();
+    return server_ != nullptr && thread_ == nullptr && server_->serve(started_);
 }
 
 /// Answers, and asks `step` whether to go on; that names whom it waits for. What was found to do is progress.
@@ -54,7 +61,7 @@ SHARDWISE_INLINE void LagSchedule::wait_until(const char* what, std::uint64_t fl
     SlotWait wait{.label = {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where}};
     while (true) {
         rounds_->slots.progress(wait);
-        const bool served = server_ != nullptr && server_->serve(started_);
+        const bool served = answer();
         wait.peers.clear();
         if (step(wait)) return;
         if (!served) rounds_->slots.pause(wait);
@@ -90,7 +97,8 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         }
         for (const int peer : peers_)
             if (!rounds_->slots.has(slot(peer), number)) wait.peers.push_back(peer);
-        return wait.peers.empty();
+        return wait.peers.empty() &&
+               (server_ == nullptr || !takes_part_ || peers_.empty() || server_->answered() == started_);
     });
     finish(started_, where);
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,19 +46,24 @@ struct PredictedRounds {
     ByFlight syncs;
 };
 
-/// Collects the spans of one rank. Costs two clock reads a step, and nothing where no tracer is given.
+/// Collects the spans of one rank. Costs two clock reads a step, and nothing where no tracer is given. Threads of a
+/// rank may add to it at the same time.
 class Tracer {
   public:
     using Clock = std::chrono::steady_clock;
 
     /// Spans are kept only while recording; the sums by kind are always kept.
-    void record(bool on) noexcept { recording_ = on; }
+    void record(bool on) {
+        const std::lock_guard lock{mutex_};
+        recording_ = on;
+    }
     [[nodiscard]] std::int64_t now() const noexcept {
         return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
     }
     void add(std::string_view name, SpanKind kind, std::uint32_t flight, std::int64_t begin, std::int64_t bytes = 0,
              SpanOf of = SpanOf::other) {
         const std::int64_t end = now();
+        const std::lock_guard lock{mutex_};
         nanoseconds_[static_cast<std::size_t>(of)][static_cast<std::size_t>(kind)] += end - begin;
         if (recording_)
             spans_.push_back({.name = std::string{name},
@@ -68,22 +74,27 @@ class Tracer {
                               .bytes = bytes,
                               .of = of});
     }
-    [[nodiscard]] const std::vector<Span>& spans() const noexcept { return spans_; }
+    [[nodiscard]] std::vector<Span> spans() const {
+        const std::lock_guard lock{mutex_};
+        return spans_;
+    }
     /// Seconds spent on spans of one kind so far, but for syncs of copies.
-    [[nodiscard]] double seconds(SpanKind kind) const noexcept {
+    [[nodiscard]] double seconds(SpanKind kind) const {
         return seconds(SpanOf::other, kind) + seconds(SpanOf::lookup, kind);
     }
     /// Of spans that are part of one thing.
-    [[nodiscard]] double seconds(SpanOf of) const noexcept {
+    [[nodiscard]] double seconds(SpanOf of) const {
         return seconds(of, SpanKind::compute) + seconds(of, SpanKind::pack) + seconds(of, SpanKind::wait);
     }
     /// Of these, of one kind.
-    [[nodiscard]] double seconds(SpanOf of, SpanKind kind) const noexcept {
+    [[nodiscard]] double seconds(SpanOf of, SpanKind kind) const {
+        const std::lock_guard lock{mutex_};
         return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(of)][static_cast<std::size_t>(kind)]);
     }
 
   private:
     Clock::time_point start_ = Clock::now();
+    mutable std::mutex mutex_;
     bool recording_ = false;
     std::int64_t nanoseconds_[3][3] = {};  // (part, kind)
     std::vector<Span> spans_;

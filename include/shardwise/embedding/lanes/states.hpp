@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
@@ -29,7 +30,7 @@ struct FeaturesByPlan {
 /// What a rank's tables have looked up so far for one plan: rows, or, where columns are split, parts of rows.
 struct LookedUpRows {
     static constexpr const char* state_name = "LookedUpRows";
-    std::int64_t rows = 0;
+    std::atomic<std::int64_t> rows{0};  // a thread that answers others adds while a report reads
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps

@@ -324,7 +324,7 @@ class LayerBase {
         std::vector<steps::LookedUpRows> looked_up;  // (part)
         RowCounts row_counts;
         RequestCounts request_counts;
-        std::vector<std::int64_t> payload;  // (exchange of the program)
+        mutable std::vector<std::int64_t> payload;  // (exchange of the program), added to by whoever answers
     } served_;
     std::unique_ptr<detail::LayerLag> lag_;
     std::int64_t synced_at_ = 0;                // step

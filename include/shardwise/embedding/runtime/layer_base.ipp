@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <numeric>
@@ -38,7 +39,7 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
             "Collective<BoundedLag<>>"};
     make_stores();
     work_.resource = &options_.memory->work();
-    looked_up_.resize(stores_.size());
+    looked_up_ = std::vector<steps::LookedUpRows>(stores_.size());
     make_way(BatchKind::any);
     if (blueprint_.has_hot_batches()) make_way(BatchKind::hot);
     if (!blueprint_.groups().syncs()) return;
@@ -123,7 +124,7 @@ SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
         throw BadInput{
             "Collective<BoundedLag<>> sends messages over slots: give LayerOptions::slots, such as a ThreadSlots of "
             "the communicator"};
-    served_.looked_up.resize(stores_.size());
+    served_.looked_up = std::vector<steps::LookedUpRows>(stores_.size());
     served_.payload.resize(way.program().posts());
     bind(served_.states, BatchKind::any, served_.looked_up, served_.row_counts, served_.request_counts);
     lag_ = std::make_unique<detail::LayerLag>(blueprint_, way, served_.states, comm_, *options_.slots, *work_.resource);
@@ -180,7 +181,9 @@ SHARDWISE_INLINE detail::LayerState* LayerBase::oldest() {
 }
 
 SHARDWISE_INLINE void LayerBase::make_room(BatchKind kind, const SourceLocation& where) {
-    if (lag_ == nullptr || kind != BatchKind::any || !lag_->schedule().full()) return;
+    if (lag_ == nullptr || kind != BatchKind::any) return;
+    lag_->begin_to_serve();
+    if (!lag_->schedule().full()) return;
     LagSchedule& schedule = lag_->schedule();
     const detail::LayerState* const first = oldest();
     if (first != nullptr && first->flight.number() == schedule.finished() + 1)
@@ -202,6 +205,7 @@ SHARDWISE_INLINE std::string LayerBase::beyond_bound(const steps::BatchView& bat
 
 SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
     if (lag_ == nullptr) return;
+    lag_->begin_to_serve();
     while (detail::LayerState* const state = oldest()) {
         const std::uint64_t number = state->flight.number();
         if (!blueprint_.bound().learns) lag_->schedule().finish(number, where);
@@ -288,7 +292,10 @@ SHARDWISE_INLINE std::vector<std::int64_t> LayerBase::sent_payload() const {
             sent[part] += more[part];
     };
     if (blueprint_.has_hot_batches()) add(blueprint_.by_part(ways_[1].payload, BatchKind::hot));
-    if (!served_.payload.empty()) add(blueprint_.by_part(served_.payload));
+    std::vector<std::int64_t> served;
+    for (std::int64_t& bytes : served_.payload)
+        served.push_back(std::atomic_ref{bytes}.load(std::memory_order_relaxed));
+    if (!served.empty()) add(blueprint_.by_part(served));
     return sent;
 }
 
@@ -297,7 +304,8 @@ SHARDWISE_INLINE void LayerBase::set_steps(std::int64_t steps) {
         throw BadInput{concat({steps, " training steps: give a number from 0 to ", most_steps})};
     steps_ = steps;
     synced_at_ = steps;
-    if (lag_ != nullptr && lag_->server() != nullptr) lag_->server()->begin(digest_now(BatchKind::any));
+    if (lag_ == nullptr || lag_->server() == nullptr) return;
+    lag_->server()->begin(digest_now(BatchKind::any));
 }
 
 SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {

@@ -17,13 +17,24 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// Who answers other ranks.
+enum class Progress : std::uint8_t {
+    calls,  ///< this one, in its calls of start, forward, poll and drain
+    thread  ///< a thread of the layer's, while this one computes; it sleeps while nobody asks
+};
+/// "calls" or "thread".
+[[nodiscard]] inline std::string name_of(Progress progress) {
+    return progress == Progress::calls ? "calls" : "thread";
+}
+
 /// Of a layer with Collective<BoundedLag<k>>; what is not said has its default.
 struct BoundOptions {
-    std::optional<int> k = {};           ///< batches that ranks may be apart: 0; BoundedLag<k> says it itself
-    std::int64_t samples = 0;            ///< of a batch at most
-    std::vector<std::int64_t> ids = {};  ///< (feature): of a batch at most; one number: of each; none: one a sample
-    bool weighted = false;               ///< batches may have weights
-    std::optional<Serve> serve = {};     ///< together
+    std::optional<int> k = {};              ///< batches that ranks may be apart: 0; BoundedLag<k> says it itself
+    std::int64_t samples = 0;               ///< of a batch at most
+    std::vector<std::int64_t> ids = {};     ///< (feature): of a batch at most; one number: of each; none: one a sample
+    bool weighted = false;                  ///< batches may have weights
+    std::optional<Serve> serve = {};        ///< together
+    std::optional<Progress> progress = {};  ///< calls
 
     friend bool operator==(const BoundOptions&, const BoundOptions&) = default;
 };
@@ -49,6 +60,7 @@ struct LayerBound {
     std::vector<std::int64_t> ids;  ///< (feature)
     bool weighted = false;
     Serve serve = Serve::together;
+    Progress progress = Progress::calls;  // a rank's own affair
 
     /// Whether errors stay on the rank of their samples, and a flight has two halves.
     [[nodiscard]] bool has_halves() const noexcept { return bounded && !learns; }

@@ -30,6 +30,9 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
     if (learns && options.serve)
         throw BadInput{concat({"serve ", name_of(*options.serve),
                                " has no effect where rows learn, and ranks answer step by step: leave it out"})};
+    if (learns && options.progress)
+        throw BadInput{concat({"progress ", name_of(*options.progress),
+                               " has no effect where rows learn, and ranks answer step by step: leave it out"})};
     if (options.samples < 1)
         throw BadInput{concat({"batches of at most ", options.samples,
                                " samples: slots have room for what a batch may have; say it in "
@@ -44,6 +47,7 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
     }
     weighted = options.weighted;
     serve = options.serve.value_or(Serve::together);
+    progress = options.progress.value_or(Progress::calls);
 }
 
 SHARDWISE_INLINE std::string LayerBound::beyond(std::int64_t count) const {

@@ -21,6 +21,7 @@
 #include "shardwise/plan/frame.hpp"
 #include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/lag_schedule.hpp"
+#include "shardwise/plan/serving_thread.hpp"
 #include "shardwise/plan/slot_carrier.hpp"
 
 /// \file
@@ -39,16 +40,21 @@ class LayerLag {
     [[nodiscard]] std::unique_ptr<Carrier> carrier(const Itinerary& way, CommunicatorRef comm,
                                                    std::pmr::memory_resource& memory);
     [[nodiscard]] LagSchedule& schedule() noexcept { return *schedule_; }
+    /// Null: flights have no halves.
     [[nodiscard]] FlightServer* server() noexcept { return server_ ? &*server_ : nullptr; }
+    /// Answers others from here on, on a thread where that was asked for: tables are loaded.
+    void begin_to_serve();
 
   private:
     [[nodiscard]] static SlotRounds open(const LayerBlueprint& blueprint, OneSidedRef slots);
 
     bool learns_;
+    bool on_thread_;
     SlotRounds rounds_;
     std::optional<Frame<steps::Lanes>> frame_;  // of others' flights
     std::optional<FlightServer> server_;
     std::optional<LagSchedule> schedule_;
+    std::optional<ServingThread> thread_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI::detail

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "shardwise/core/error.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/runtime/layer_lag.hpp"
 #include "shardwise/plan/phased_carrier.hpp"
@@ -12,6 +13,10 @@
 namespace shardwise::inline SHARDWISE_ABI::detail {
 
 SHARDWISE_INLINE SlotRounds LayerLag::open(const LayerBlueprint& blueprint, OneSidedRef slots) {
+    if (blueprint.bound().progress == Progress::thread && !slots.any_thread())
+        throw BadInput{
+            "these slots are of one thread, and LayerOptions::bound.progress says that a thread answers others: leave "
+            "it out, or give other slots"};
     SlotRounds rounds{.slots = slots, .rounds = std::vector<SlotRounds::Round>(blueprint.traits().program.forward)};
     for (const SegmentCost& most : blueprint.most_bytes()) {
         const SlotLayout layout = blueprint.slot_layout(most, slots.rank());
@@ -22,7 +27,9 @@ SHARDWISE_INLINE SlotRounds LayerLag::open(const LayerBlueprint& blueprint, OneS
 
 SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itinerary& way, const States& states,
                                     CommunicatorRef comm, OneSidedRef slots, std::pmr::memory_resource& memory)
-    : learns_{blueprint.bound().learns}, rounds_{open(blueprint, slots)} {
+    : learns_{blueprint.bound().learns},
+      on_thread_{blueprint.bound().progress == Progress::thread},
+      rounds_{open(blueprint, slots)} {
     const LayerBound& bound = blueprint.bound();
     if (!learns_) {
         frame_.emplace(way.program(), states);
@@ -35,6 +42,12 @@ SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itine
         server_.emplace(way, frame_->parts(), comm, rounds_, bound.serve, memory);
     }
     schedule_.emplace(way, bound.k, rounds_, server(), !learns_ && bound.serve == Serve::together);
+}
+
+SHARDWISE_INLINE void LayerLag::begin_to_serve() {
+    if (!on_thread_ || thread_) return;
+    thread_.emplace(rounds_.slots, *server_);
+    schedule_->served_by(*thread_);
 }
 
 SHARDWISE_INLINE std::unique_ptr<Carrier> LayerLag::carrier(const Itinerary& way, CommunicatorRef comm,

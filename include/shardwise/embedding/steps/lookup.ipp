@@ -19,14 +19,14 @@ struct LookupBody {
         Lanes& lanes = view.lanes();
         const Placement& placement = view.state<Placement>();
         const bool pooled = view.state<PlanPooling>().pooled;
-        LookedUpRows& looked_up = view.state<LookedUpRows>();
+        std::int64_t looked_up = 0;
         lanes.vectors.clear();
         for (const IdBlock& block : lanes.ids) {
             const int table = at(placement.features, block.head.feature).table;
             const ShardStore& shard =
                 at(view.state<Store>().shards(), view.state<HeldShards>().slot(table, block.head.shard));
             VectorBlock& vectors = lanes.vectors.emplace_back();
-            looked_up.rows += block.ids;
+            looked_up += block.ids;
             vectors.head = block.head;
             if (!pooled) vectors.head.n = block.ids;
             vectors.are = pooled ? VectorsAre::bag_sums : VectorsAre::table_rows;
@@ -39,6 +39,7 @@ struct LookupBody {
                               .weights = block.weights,
                               .out = nullptr};
         }
+        view.state<LookedUpRows>().rows.fetch_add(looked_up, std::memory_order_relaxed);
         view.tape<LookupTape>().ids.swap(lanes.ids);
     }
     template <class Cost>
