@@ -15,6 +15,7 @@
 #include "conformance/checks.hpp"
 #include "conformance/slot_checks.hpp"
 #include "shardwise/comm/message_slots.hpp"
+#include "shardwise/comm/mpi_slots.hpp"
 
 namespace {
 
@@ -102,16 +103,35 @@ void check_hosts() {
 }
 
 /// Slots over messages, on a communicator of their own.
+/// \throws std::runtime_error naming the check
+template <class Slots>
+void check_slots(Slots& slots, MpiCommunicator& world, const conformance::SlotCheck& check, const std::string& over) {
+    try {
+        check.run(slots, world);
+    } catch (const std::exception& error) {
+        throw std::runtime_error{check.name + " of slots over " + over + ": " + error.what()};
+    }
+}
+/// Slots in the memory of one host, across hosts, and both.
+int check_mpi_slots(MpiCommunicator& world) {
+    int count = 0;
+    for (int hosts = 1; hosts <= world.size() && world.size() > 1; ++hosts) {
+        if (world.size() % hosts != 0) continue;
+        for (const conformance::SlotCheck& check : conformance::slot_checks()) {
+            MpiSlots slots{{.hosts = hosts, .deadline = std::chrono::seconds{60}}};
+            check_slots(slots, world, check, std::to_string(hosts) + " hosts");
+            conformance::require(slots.any_thread() == (hosts == 1), "threads");
+            ++count;
+        }
+    }
+    return count;
+}
 int check_message_slots(MpiCommunicator& world) {
     if (world.size() == 1) return 0;
     for (const conformance::SlotCheck& check : conformance::slot_checks()) {
         MpiCommunicator own{{.hosts = 1, .deadline = std::chrono::seconds{60}}};
         MessageSlots slots{own, std::chrono::seconds{60}};
-        try {
-            check.run(slots, world);
-        } catch (const std::exception& error) {
-            throw std::runtime_error{check.name + " of slots over messages: " + error.what()};
-        }
+        check_slots(slots, world, check, "messages");
     }
     return static_cast<int>(conformance::slot_checks().size());
 }
@@ -120,7 +140,7 @@ int check_message_slots(MpiCommunicator& world) {
 
 int main() {
     return run_mpi({}, [](MpiCommunicator& world) {
-        int count = check_message_slots(world);
+        int count = check_message_slots(world) + check_mpi_slots(world);
         for (int hosts = 0; hosts <= world.size(); ++hosts) {
             if (hosts != 0 && world.size() % hosts != 0) continue;
             for (const std::int64_t chunk : {std::int64_t{1} << 30U, std::int64_t{1024}}) {

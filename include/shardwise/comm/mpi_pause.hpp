@@ -17,6 +17,11 @@ namespace shardwise::inline SHARDWISE_ABI::detail {
 /// for its turn at each message: with a busy process beside 2 ranks on 2 cores, sleeping took a fifth of the time.
 class MpiPause {
   public:
+    MpiPause() = default;
+    /// One that goes on. \param idled  how often it has paused
+    explicit MpiPause(int idled) : idle_{idled} {}
+    [[nodiscard]] int idled() const noexcept { return idle_; }
+
     /// \param may_sleep  called once it wants to; false where polls are what moves a message on
     /// \returns false as long as nothing is all it does
     template <class MaySleep>

@@ -56,6 +56,7 @@ struct SlotWait {
     Label label = {};             ///< in errors and reports
     std::vector<int> peers = {};  ///< that are waited for
     bool idle = false;            ///< for whatever anybody may put: nobody is missed, and no wait is too long
+    int idled = 0;                ///< pauses since something was found to do; the longer, the more seldom a poll
     // the transport's
     std::uint64_t seen = 0;
     bool begun = false;

@@ -64,7 +64,10 @@ SHARDWISE_INLINE void LagSchedule::wait_until(const char* what, std::uint64_t fl
         const bool served = answer();
         wait.peers.clear();
         if (step(wait)) return;
-        if (!served) rounds_->slots.pause(wait);
+        if (served)
+            wait.idled = 0;
+        else
+            rounds_->slots.pause(wait);
     }
 }
 

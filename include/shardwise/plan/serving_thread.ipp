@@ -32,10 +32,12 @@ SHARDWISE_INLINE void ServingThread::run() {
         while (true) {
             slots_.progress(wait);
             if (ends_) return;
-            if (server_->serve(started_))
+            if (server_->serve(started_)) {
+                wait.idled = 0;
                 slots_.wake();  // a drain waits for that
-            else
+            } else {
                 slots_.pause(wait);
+            }
         }
     } catch (...) {
         const std::lock_guard lock{mutex_};
