@@ -196,6 +196,34 @@ TEST(ThreadSlots, WaitsHaveADeadline) {
     }
 }
 
+/// Long, under delays, stops and bursts, with every byte checked: 4,000 exchanges, or with SHARDWISE_FULL a million of
+/// up to 3 ranks.
+TEST(ThreadSlots, NothingIsLostOrMixedInTheLongRun) {
+    const bool full = std::getenv("SHARDWISE_FULL") != nullptr;
+    const std::uint64_t all = !full ? 4'000 : ranks() > 3 ? 100'000 : 1'000'000;
+    constexpr int k = 2;
+    ThreadWorld world{options()};
+    world.run([&](ThreadCommunicator& comm) {
+        ThreadSlots slots{comm};
+        BoundedAllToAllV<std::uint32_t> exchange{slots, k, 6};
+        std::mt19937 dice{static_cast<std::uint32_t>(comm.rank()) + 77};
+        std::uint64_t waited = 0;
+        const auto wait = [&] { conformance::check_blocks(exchange.wait(), comm.rank(), waited++, 6); };
+        bool slow = false;
+        while (exchange.started() < all) {
+            if (dice() % 500 == 0) slow = dice() % 4 == 0;
+            if (slow && dice() % 50 == 0) std::this_thread::sleep_for(std::chrono::microseconds{dice() % 300});
+            if (exchange.outstanding() == k + 1 || (exchange.outstanding() > 0 && dice() % 3 == 0))
+                wait();
+            else
+                conformance::start(exchange, comm.rank(), comm.size(), 6);
+        }
+        while (exchange.outstanding() != 0)
+            wait();
+        conformance::require(waited == all, "an exchange was lost");
+    });
+}
+
 TEST(ThreadSlots, AWarmExchangeAllocatesNothing) {
     ThreadWorld world{options()};
     world.run([&](ThreadCommunicator& comm) {

@@ -30,13 +30,14 @@ inline void refuse_ucx_windows() {
 #if defined(OMPI_MAJOR_VERSION)
     int level = 0;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return;
-    std::string chosen(1024, '\0');
+    std::string chosen;
     int index = 0;
     int count = 0;
     MPI_T_cvar_handle handle = nullptr;
     const bool known = MPI_T_cvar_get_index("osc", &index) == MPI_SUCCESS &&
-                       MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS && count < 1024;
+                       MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS;
     if (known) {
+        chosen.assign(static_cast<std::size_t>(count) + 1, '\0');
         MPI_T_cvar_read(handle, chosen.data());
         MPI_T_cvar_handle_free(&handle);
     }
