@@ -10,7 +10,7 @@ packages=(
     g++ cmake ninja-build ccache
     libboost-dev libgtest-dev libbenchmark-dev librapidcheck-dev libcli11-dev libfmt-dev nlohmann-json3-dev
     libopenblas-dev libopenmpi-dev openmpi-bin zlib1g-dev libxxhash-dev
-    clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev
+    clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev spin
 )
 
 if ! command -v dpkg-query >/dev/null; then

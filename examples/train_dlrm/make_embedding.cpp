@@ -9,6 +9,7 @@
 
 #include "embedding.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/embedding/compose/policies.hpp"
 #include "shardwise/embedding/make_layer.hpp"
 #include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/sharding/col.hpp"
@@ -48,6 +49,7 @@ std::vector<std::string> choices(const std::string& axis) {
     if (axis == "sharding") names.insert(names.end(), {"mixed", "tiered"});
     if (axis == "pooling") names = {"sum", "mean"};
     if (axis == "optimizer") std::erase(names, sw::Frozen::name);
+    if (axis == "collective") std::erase(names, sw::BoundedLag<>::name);  // for inference
     return names;
 }
 

@@ -101,6 +101,7 @@ def bad_usage():
     for arguments, text in (
             ([], "no table to plan for"),
             (LAWS, "--batch is not given: say how many samples a rank has in a step"),
+            ([*LAWS, "--collective", "bounded_lag"], "--collective bounded_lag is for inference"),
             ([*SMALL, "--batch", 0], "--batch 0: give at least 1"),
             ([*SMALL, "--groups", 0], "--groups 0: give at least 1"),
             ([*SMALL, "--sync-every", 0], "--sync-every 0: give at least 1"),

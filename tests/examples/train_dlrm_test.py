@@ -56,6 +56,7 @@ def bad_usage():
             (["--wire", "fp8"], "fp32, bf16"),
             (["--order", "sample", "--sharding", "dp"], "use Order<Tree> or Order<WideTree>"),
             (["--collective", "ring"], "--collective 'ring': there is no such policy; give one of flat, two_stage, hierarchical"),
+            (["--collective", "bounded_lag"], "--collective 'bounded_lag': there is no such policy; give one of flat, two_stage, hierarchical"),
             (["--collective", "hierarchical", "--sharding", "dp"], "no vector travels where all rows are replicated"),
             (["--collective", "two_stage", "--sharding", "col"], "otherwise use Collective<Flat>"),
             (["--collective", "hierarchical", "--towers", 3], "3 towers do not divide 2 hosts"),

@@ -378,6 +378,43 @@ TEST(BoundedLayer, RanksThatDeclareOtherThingsAreTold) {
     }
 }
 
+/// Where rows learn, all ranks may end a flight before its lookup, and go on.
+TEST(BoundedLayer, LearnsOnBehindFlightsThatAllHaveEnded) {
+    const auto weights_after = [](const char* collective) {
+        std::vector<float> weights;
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 2},
+                                                     .deadline = std::chrono::seconds{20}}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            sw::ThreadSlots slots{comm};
+            sw::LayerNames policies = names();
+            policies.collective = collective;
+            policies.optimizer = "sgd";
+            sw::LayerOptions options;
+            if (policies.collective == "bounded_lag") {
+                options.bound = {.samples = most_samples, .ids = {2 * most_samples}};
+                options.slots.emplace(slots);
+            }
+            const auto layer = sw::make_layer(comm, tables(), policies, options);
+            for (int number = 0; number < 12; ++number) {
+                auto flight = layer->start(Lookup(comm.rank(), number).view());
+                if (number % 3 == 1) {
+                    flight.end();
+                    continue;
+                }
+                const sw::LayerVectors result = layer->forward(flight);
+                if (number % 3 == 2) layer->backward(std::move(flight), result);
+            }
+            layer->drain();
+            if (comm.rank() == 1)
+                layer->for_each_shard([&](const sw::ShardView& shard, const auto&) {
+                    weights.assign(shard.weights, shard.weights + shard.rows * shard.dim);
+                });
+        });
+        return weights;
+    };
+    EXPECT_EQ(weights_after("bounded_lag"), weights_after("flat"));
+}
+
 TEST(BoundedLayer, AWarmBatchAllocatesNothing) {
     for (const sw::Serve serve : {sw::Serve::together, sw::Serve::each})
         on_ranks(3, 2, serve, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {

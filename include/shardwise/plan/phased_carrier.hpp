@@ -25,8 +25,7 @@ class PhasedCarrier final : public Carrier {
   public:
     PhasedCarrier(const Itinerary& itinerary, SlotRounds& rounds, CommunicatorRef comm,
                   std::pmr::memory_resource& memory)
-        : comm_{comm},
-          forward_{itinerary.program().forward},
+        : forward_{itinerary.program().forward},
           there_{itinerary, rounds, memory, last_round(itinerary)},
           back_{itinerary, comm, memory} {}
 
@@ -44,13 +43,9 @@ class PhasedCarrier final : public Carrier {
     [[nodiscard]] std::span<const std::byte> message(std::size_t segment, int from) const override {
         return segment >= forward_ ? back_.message(segment, from) : there_.message(segment, from);
     }
-    /// Slots do not tell peers that nothing will come.
+    /// Slots do not tell peers that nothing will come: who waits for it does so until the deadline.
     void abandon() noexcept override {
-        if (going_back_) return back_.abandon();
-        try {
-            comm_.fail("a flight ended before its lookup, and others wait for its rows");
-        } catch (...) {  // it has failed already
-        }
+        if (going_back_) back_.abandon();
     }
 
   private:
@@ -62,7 +57,6 @@ class PhasedCarrier final : public Carrier {
         return last == 0 ? 0 : last - 1;
     }
 
-    CommunicatorRef comm_;
     std::size_t forward_;
     bool going_back_ = false;
     SlotCarrier there_;

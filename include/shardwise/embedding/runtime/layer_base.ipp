@@ -190,7 +190,9 @@ SHARDWISE_INLINE void LayerBase::make_room(BatchKind kind, const SourceLocation&
         throw BadInput{
             concat({schedule.under_way(), schedule.under_way() == 1 ? " batch is" : " batches are",
                     " under way, and ranks may be ", schedule.bound(), " apart: call forward for the oldest first"})};
-    schedule.finish(schedule.finished() + 1, where);  // nobody asks for its result any more
+    const std::uint64_t dropped = schedule.finished() + 1;
+    if (!blueprint_.bound().learns) return schedule.finish(dropped, where);
+    schedule.finished(dropped);  // on all ranks, which look up in step: nobody sends its rows
 }
 
 SHARDWISE_INLINE std::string LayerBase::beyond_bound(const steps::BatchView& batch) const {
