@@ -24,6 +24,7 @@ NONE, OVERWRITE, DEADLOCK = "no error", "overwrite", "deadlock"
 # what SPIN says, and what it means
 ERRORS = {"assertion violated  !(overwritten)": OVERWRITE,
           "assertion violated  !(too_far)": "too far apart",
+          "assertion violated  !(too_many)": "too many flights",
           "invalid end state": DEADLOCK}
 # the count that gives a model's macro
 SLOTS = {"one_exchange": {"SLOTS": "exchange_slots"},
@@ -57,11 +58,9 @@ def one_exchange():
         yield case("a slot less", ranks, k, started, OVERWRITE, more={"exchange_slots": -1})
     for k in (1, 2):
         yield case("k slots", 2, k, k + 1, OVERWRITE, more={"exchange_slots": -k - 2})
-    # start(wait()): with three ranks, a slot is written from which start still copies.
-    sent_on = {"FORWARDS": 1}
-    yield case("sent on", 2, 1, 9, NONE, macros=sent_on)
-    yield case("sent on", 3, 0, 4, OVERWRITE, macros=sent_on)
-    yield case("sent on, a slot more", 3, 0, 6, NONE, macros=sent_on, more={"exchange_slots": 1})
+    # start(wait()): with three ranks, a slot is written from which start still copies, unless it copies first.
+    yield case("copies late", 2, 1, 9, NONE, macros={"COPIES_LATE": 1})
+    yield case("copies late", 3, 0, 4, OVERWRITE, macros={"COPIES_LATE": 1})
 
 
 def two_exchanges():
@@ -83,7 +82,8 @@ def two_exchanges():
             yield case("a row slot less", ranks, k, k + 1, OVERWRITE, {"answer_slots": -1})
         for k in (1, 2):
             yield case("k slots", 2, k, k + 1, OVERWRITE, {"request_slots": -1, "answer_slots": -1})
-        yield case("a slot of drains less", 2, 0, 1, OVERWRITE, {"drain_slots": -1}, DRAINS=2)
+        yield case("two drains and no flight", 2, 0, 0, NONE, DRAINS=2)
+        yield case("two drains and no flight, a slot less", 2, 0, 0, OVERWRITE, {"drain_slots": -1}, DRAINS=2)
         for k in (0, 1):
             yield case("ids read late", 2, k, k + 2, OVERWRITE, READS_LATE=1)
             yield case("ids read late, an id slot more", 2, k, k + 3, NONE, {"request_slots": 1}, READS_LATE=1)

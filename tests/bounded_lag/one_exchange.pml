@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// BoundedAllToAllV (comm/bounded_all_to_all.hpp): one exchange, all to all, between ranks that may be K calls apart, and
+// BoundedAllToAllV (comm/bounded_all_to_all.hpp): one exchange, all to all, between ranks that may be K calls apart;
 // nobody acknowledges. What can happen is all orders of the steps below. A put arrives at once: one that arrives later
 // only delays who reads it, who may be late anyway; and bytes may land from the put on.
 //
@@ -11,9 +11,10 @@
 //   K      how far they may be apart
 //   N      exchanges that each starts
 //   SLOTS  of an ordered pair of ranks
-//   FORWARDS  1: what a rank sends may lie in what `wait` gave it last, so that is free only when `start` has copied it
-#ifndef FORWARDS
-#define FORWARDS 0
+//   COPIES_LATE  1: `start`, whose blocks may lie in what `wait` gave last, copies each as it puts it; 0: all before
+//                the first put
+#ifndef COPIES_LATE
+#define COPIES_LATE 0
 #endif
 
 #define RING(to, from, j) [((to) * P + (from)) * SLOTS + (j) % SLOTS]
@@ -42,7 +43,7 @@ proctype rank(byte me) {
     do
     :: started < N && started - waited < K + 1 ->  // start
         atomic {
-            if :: !FORWARDS -> free_last() :: else fi;
+            if :: !COPIES_LATE -> free_last() :: else fi;  // all copies are made
             started++;
             peer = 0
         }

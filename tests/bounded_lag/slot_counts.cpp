@@ -3,10 +3,10 @@
 
 // slot_counts K: the counts that ship, a name and a number a line.
 
+#include "shardwise/comm/slot_counts.hpp"
+
 #include <cstdlib>
 #include <iostream>
-
-#include "shardwise/comm/slot_counts.hpp"
 
 int main(int argc, char** argv) {
     if (argc != 2) {

@@ -5,8 +5,8 @@
 // ranks that own rows, which all do, and rows back. What can happen is all orders of the steps below. A put arrives at
 // once: one that arrives later only delays who reads it, who may be late anyway; and bytes may land from the put on.
 //
-// Three things are wrong, and looked for: a put into a slot that was not read, a state in which nobody can go on, and
-// with TOGETHER a rank that is more than K + 1 flights ahead of another.
+// Four things are wrong, and looked for: a put into a slot that was not read, a state in which nobody can go on, and
+// with TOGETHER a rank that is more than K + 1 flights ahead of another, or takes part in more flights than there are.
 //
 //   P       ranks, 2 or 3
 //   K       how far they may be apart
@@ -49,7 +49,7 @@ byte done[P * P * DONE_SLOTS];
 byte started[P];       // the last flight that a rank has started
 byte taken[P];         // and the last whose rows it has taken
 byte answered[P * P];  // (owner, who asks): the last flight that was answered
-bool overwritten, too_far;
+bool overwritten, too_far, too_many;
 
 #define RING(to, from, j, n) [((to) * P + (from)) * (n) + (j) % (n)]
 #define ID(to, from, j) ids RING(to, from, j, ID_SLOTS)
@@ -70,10 +70,10 @@ bool overwritten, too_far;
 #define ALL_OTHERS(f) ((me == 0 || f(0)) && (me == 1 || f(1)) && (me == P - 1 || f(P - 1)))  // P is 2 or 3
 #define ANY_OTHER(f) ((me != 0 && f(0)) || (me != 1 && f(1)) || (me != P - 1 && f(P - 1)))
 #define HAS_ASKED(r) (ID(me, r, ANSWERED(r) + 1) == ANSWERED(r) + 1)
-#define IS_AHEAD(r) (ID(me, r, started[me] + 1) == started[me] + 1)
+#define IS_DONE(r) (DONE(me, r, drain) == drain)
+#define IS_AHEAD(r) (ID(me, r, started[me] + 1) == started[me] + 1 && !IS_DONE(r))
 #define HAS_ANSWERED(r) (ROW(me, r, taken[me] + 1) == taken[me] + 1)
 #define IS_ANSWERED(r) (ANSWERED(r) == started[me])
-#define IS_DONE(r) (DONE(me, r, drain) == drain)
 
 #if TOGETHER
 #define STARTED_TOO(r) (ANSWERED(r) < started[me])
@@ -130,6 +130,8 @@ proctype rank(byte me) {
             started[me]++;
 #if TOGETHER
             AT_ONCE(too_far = started[me] > started[i] + K + 1; assert(!too_far));
+            too_many = started[me] > N * drain;
+            assert(!too_many);
 #endif
             fresh = !WAITS_SERVE
         }

@@ -194,6 +194,33 @@ inline void no_slot_is_written_before_it_was_read(sw::OneSidedRef slots, sw::Com
     }
 }
 
+/// Blocks may lie in what `wait` gave last: sent on to where they came from, each comes home in the end.
+inline void what_wait_gave_is_sent_on(sw::OneSidedRef slots, sw::CommunicatorRef comm) {
+    constexpr std::size_t most = 4000;
+    for (const int k : {0, 1}) {
+        sw::BoundedAllToAllV<std::uint32_t> exchange{slots, k, static_cast<std::int64_t>(most)};
+        std::vector<Block> mine;
+        for (int peer = 0; peer < slots.size(); ++peer)
+            mine.emplace_back(most, static_cast<std::uint32_t>(slots.rank() * 100 + peer));
+        const std::vector<std::span<const std::uint32_t>> views(mine.begin(), mine.end());
+        exchange.start(views);
+        for (int turn = 0; turn < 200; ++turn) {
+            const auto blocks = exchange.wait();
+            for (int peer = 0; peer < slots.size(); ++peer) {
+                const auto& block = blocks[static_cast<std::size_t>(peer)];
+                const int number = turn % 2 == 0 ? peer * 100 + slots.rank() : slots.rank() * 100 + peer;
+                require(block.size() == most &&
+                            std::all_of(block.begin(), block.end(),
+                                        [&](std::uint32_t x) { return x == static_cast<std::uint32_t>(number); }),
+                        "turn " + std::to_string(turn) + ": another block from rank " + std::to_string(peer));
+            }
+            exchange.start(blocks);
+        }
+        exchange.drain();
+    }
+    barrier(comm);
+}
+
 inline void what_does_not_fit_is_refused(sw::OneSidedRef slots, sw::CommunicatorRef comm) {
     const auto refused = [](const std::string& expected, const auto& call) {
         try {
@@ -235,6 +262,7 @@ inline std::vector<SlotCheck> slot_checks() {
             {"tags tell messages apart", tags_tell_messages_apart},
             {"exchanges at any pace", exchanges_at_any_pace},
             {"no slot is written before it was read", no_slot_is_written_before_it_was_read},
+            {"what wait gave is sent on", what_wait_gave_is_sent_on},
             {"what does not fit is refused", what_does_not_fit_is_refused}};
 }
 

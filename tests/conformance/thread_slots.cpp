@@ -67,7 +67,7 @@ TEST(ThreadSlots, PutsAndBytesAreCounted) {
             std::int64_t bytes = 0;
             for (std::uint64_t i = 0; i < 3 && peer != comm.rank(); ++i)
                 bytes += 4 * std::ssize(conformance::block_of(comm.rank(), peer, i, most));
-            const TierTraffic& sent = slots.sent().at(comm.rank(), peer);
+            const TierTraffic sent = slots.sent().at(comm.rank(), peer);
             EXPECT_EQ(sent.payload, bytes);
             EXPECT_EQ(sent.messages, peer == comm.rank() ? 0 : 3);
         }

@@ -55,7 +55,8 @@ class BoundedAllToAllV {
         wait_.peers.reserve(ranks);
     }
 
-    /// Sends `blocks`, one a rank; they are free once this returns. Frees what `wait` gave last.
+    /// Sends `blocks`, one a rank, which may lie in what `wait` gave last; they are free once this returns, and so is
+    /// that.
     /// \throws BadInput for a block of more than `most` elements, another number of blocks, and when k + 1 exchanges
     ///         are under way; nothing was sent then
     void start(Blocks blocks) {
@@ -69,8 +70,11 @@ class BoundedAllToAllV {
             }
             const SlotId id{.window = window_, .peer = peer, .slot = slot};
             if (!block.empty()) std::memcpy(slots_.room(id).data(), block.data(), block.size_bytes());
-            slots_.put(id, started_, static_cast<std::int64_t>(block.size_bytes()));
         }
+        for (int peer = 0; peer < slots_.size(); ++peer)  // once all is copied: a put may free what they lie in
+            if (peer != slots_.rank())
+                slots_.put({.window = window_, .peer = peer, .slot = slot}, started_,
+                           static_cast<std::int64_t>(at(blocks, peer).size_bytes()));
         slots_.flush();
         ++started_;
     }

@@ -92,14 +92,17 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         rounds_->slots.put(slot(peer), number, 0);
     rounds_->slots.flush();
     wait_until("bounded lag: drain", number, where, [&](SlotWait& wait) {
-        while (takes_part_ && std::any_of(peers_.begin(), peers_.end(),
-                                          [&](int peer) { return rounds_->has(first_, peer, started_ + 1); })) {
+        const auto is_done = [&](int peer) { return rounds_->slots.has(slot(peer), number); };
+        const auto is_ahead = [&](int peer) {  // one that is done may be so behind its drain
+            return !is_done(peer) && rounds_->has(first_, peer, started_ + 1);
+        };
+        while (takes_part_ && std::any_of(peers_.begin(), peers_.end(), is_ahead)) {
             if (full()) finish(finished_ + 1, where);
             start_empty();
             wait.begun = false;
         }
         for (const int peer : peers_)
-            if (!rounds_->slots.has(slot(peer), number)) wait.peers.push_back(peer);
+            if (!is_done(peer)) wait.peers.push_back(peer);
         return wait.peers.empty() &&
                (server_ == nullptr || !takes_part_ || peers_.empty() || server_->answered() == started_);
     });
