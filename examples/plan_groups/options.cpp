@@ -74,8 +74,9 @@ std::vector<sw::GroupOptions> ways_of(const Options& o, const Flags& flags) {
 void read(const CLI::App& app, Options& o, const Flags& flags) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
     if (o.names.collective == sw::BoundedLag<>::name)
-        throw sw::BadInput{"--collective bounded_lag is for inference, and groups are chosen for training: give flat, "
-                           "two_stage or hierarchical"};
+        throw sw::BadInput{
+            "--collective bounded_lag is for inference, and groups are chosen for training: give flat, "
+            "two_stage or hierarchical"};
     if (!given("--batch")) throw sw::BadInput{"--batch is not given: say how many samples a rank has in a step"};
     require(o.batch >= 1, "--batch", std::to_string(o.batch), "at least 1");
     constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max();

@@ -33,8 +33,8 @@ class Bounded : public testing::TestWithParam<std::size_t> {};
 TEST_P(Bounded, SameMeaningAndNoSurpriseOnTheWire) {
     const Composition& composition = bounded_compositions()[GetParam()];
     const std::vector<sw::Topology> topologies{{1, 1}, {1, 2}, {2, 1}, {1, 3}, {2, 2}, {1, 4}, {3, 2}, {2, 3}, {2, 4}};
-    const int count =
-        LAW_CASES / (composition.rule.learns ? 6 : 1) * (std::getenv("SHARDWISE_FULL") != nullptr ? 10 : 1);
+    const int full = std::getenv("SHARDWISE_FULL") != nullptr ? 10 : 1;
+    const int count = full * LAW_CASES / (composition.rule.learns ? 13 : 2);
     std::size_t turn = GetParam() * 101;
     for (const Case& c : bounded_cases_for(GetParam(), topologies, count, composition)) {
         const Lag lag = lag_for(turn, c);
