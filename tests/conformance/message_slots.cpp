@@ -31,7 +31,8 @@ TEST(MessageSlots, DoWhatAllTransportsDo) {
     for (const conformance::SlotCheck& check : conformance::slot_checks()) {
         SCOPED_TRACE(check.name);
         ThreadWorld world{world_of_ranks()};
-        for (int run = 0; run < 2; ++run)
+        const int runs = check.name == "what is put is there" ? 2 : 1;
+        for (int run = 0; run < runs; ++run)
             ASSERT_NO_THROW(world.run([&](ThreadCommunicator& comm) {
                 ThreadCommunicator own = comm.duplicate();
                 MessageSlots slots{own};
@@ -132,7 +133,7 @@ TEST(MessageSlots, AWarmExchangeAllocatesNothing) {
             exchange.drain();
         };
         std::int64_t fewest = 1;  // pools grow to what some pace of the ranks needs, sooner or later
-        for (int i = 0; i < 50; ++i) {
+        for (int i = 0; i < 30; ++i) {
             const std::int64_t before = conformance::allocations;
             for (int n = 0; n < 20; ++n)
                 run();
