@@ -47,6 +47,14 @@ class QueuedLayer {
     void start(const Batch& batch, sw::BatchKind kind = sw::BatchKind::any) {
         flights_.push_back(batch.wide ? layer_->start(batch.wide_view, kind) : layer_->start(batch.narrow_view, kind));
     }
+    /// The batch of a rank, of all ranks'.
+    void start(const std::vector<Batch>& all, int rank, sw::BatchKind kind = sw::BatchKind::any) {
+        const bool at_owner = layer_->blueprint().traits().at_owner && kind == sw::BatchKind::any;
+        const Batch& mine = all.at(static_cast<std::size_t>(rank));
+        if (!at_owner) return start(mine, kind);
+        if (mine.wide) return start_at_owner(wide_views(all), rank);
+        start_at_owner(narrow_views(all), rank);
+    }
     /// Progress on every flight.
     void poll() {
         for (auto& flight : flights_)
@@ -98,6 +106,18 @@ class QueuedLayer {
     }
 
   private:
+    template <class Id>
+    void start_at_owner(const std::vector<sw::JaggedView<Id>>& all, int rank) {
+        const sw::ReplicaGroups& groups = layer_->groups();
+        std::vector<sw::JaggedView<Id>> of_group;
+        std::vector<std::int64_t> samples;
+        for (int index = 0; index < layer_->topology().ranks(); ++index) {
+            of_group.push_back(all.at(static_cast<std::size_t>(groups.rank_of(groups.group_of(rank), index))));
+            samples.push_back(of_group.back().samples);
+        }
+        const sw::JaggedBatch<Id> given = sw::concatenated<Id>(of_group, layer_->given_features());
+        flights_.push_back(layer_->start(given.view(), samples));
+    }
     static std::vector<sw::JaggedView<std::int64_t>> wide_views(const std::vector<Batch>& batches) {
         std::vector<sw::JaggedView<std::int64_t>> views;
         for (const Batch& batch : batches)
@@ -137,6 +157,7 @@ struct Composition {
     std::string collective = "flat";
     std::string tower = "pass";
     std::string requests = "raw";
+    std::string ids = "at_sample";
     std::shared_ptr<const sw::ModulePolicy> module;
     ReferenceRule rule;
     // null: by names alone
@@ -152,6 +173,7 @@ struct Composition {
                 .optimizer = optimizer,
                 .pooling = pooling,
                 .requests = requests,
+                .ids = ids,
                 .order = order,
                 .forward_wire = forward_wire,
                 .backward_wire = backward_wire,
@@ -191,6 +213,7 @@ struct Composition {
     [[nodiscard]] std::string name() const {
         return sharding + "/" + pooling + "/" + optimizer + "/" + forward_wire + "-" + backward_wire + "/" + order +
                (collective == "flat" ? "" : "/" + collective) + (tower == "pass" ? "" : "/" + tower) +
+               (ids == "at_sample" ? "" : "/" + ids) +
                (is_coalesced() ? "/coalesced" + std::string{build == nullptr ? "" : " by types"} : "");
     }
 };
@@ -209,6 +232,7 @@ struct CompositionConstants {
     const char* collective;
     const char* tower;
     const char* requests;
+    const char* ids;
     std::shared_ptr<const sw::ModulePolicy> (*module)();
     BuildLayer build;
     DrawLayer draw;

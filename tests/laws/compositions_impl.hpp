@@ -47,10 +47,10 @@ inline constexpr bool copied =
     !boost::mp11::mp_all_of<typename sw::detail::ShardingsOf<S>::type, sw::detail::LivesInWorld>::value;
 
 template <class S, class P, class Rule, class W, class O, class C = sw::Flat, class M = sw::PassThrough,
-          class R = sw::Raw>
+          class R = sw::Raw, class I = sw::AtSample>
 Composition composition() {
     using Composed = sw::EmbeddingLayer<sw::Sharding<S>, sw::Pooling<P>, sw::Optimizer<Rule>, W, sw::Order<O>,
-                                        sw::Collective<C>, sw::Tower<M>, sw::Requests<R>>;
+                                        sw::Collective<C>, sw::Tower<M>, sw::Requests<R>, sw::Ids<I>>;
     static constexpr CompositionConstants constants{
         .sharding = S::name,
         .shardings = names_of<typename sw::detail::ShardingsOf<S>::type>,
@@ -64,6 +64,7 @@ Composition composition() {
         .collective = C::name,
         .tower = M::name,
         .requests = R::name,
+        .ids = I::name,
         .module = [] { return sw::module_policy<M>({}); },
         .build = [](sw::CommunicatorRef comm, std::vector<sw::TableConfig> tables, const sw::LayerOptions& options,
                     float moment_scale) -> std::unique_ptr<sw::LayerBase> {
@@ -129,6 +130,26 @@ void add_modules(std::vector<Composition>& all) {
     all.push_back(composition<S, sw::Sum, sw::Adam, Lossy, sw::WideTree, C, Mix>());
     all.push_back(composition<S, sw::Sum, sw::Frozen, Exact, sw::Tree, C, Mix>());
 }
+/// Ids at their owners: a composition a pooling by its types, and some by names alone.
+template <class S, class P>
+void add_at_owner(std::vector<Composition>& all) {
+    if constexpr (P::pooled && !std::is_same_v<S, sw::DP>) {
+        const std::size_t others = all.size();
+        all.push_back(composition<S, P, sw::RowwiseAdagrad<>, sw::Wire<sw::Fp32>, sw::Tree, sw::Flat, sw::PassThrough,
+                                  sw::Raw, sw::AtOwner>());
+        for (std::size_t i = 0; i < others; ++i) {
+            const Composition& one = all[i];
+            const bool chosen = one.optimizer == "frozen" || one.optimizer == "adam" || one.order == "sample" ||
+                                (one.optimizer == "adagrad" && one.order == "wide_tree");
+            if (one.pooling != P::name || one.collective != "flat" || one.is_coalesced() || !chosen) continue;
+            Composition other = one;
+            other.ids = "at_owner";
+            other.build = nullptr;
+            other.draw = nullptr;
+            all.push_back(std::move(other));
+        }
+    }
+}
 /// Coalesced requests: a composition by its types, and by names alone all that `all` has and that go.
 template <class S, class P>
 void add_typed_coalesced(std::vector<Composition>& all) {
@@ -168,7 +189,11 @@ std::vector<Composition> compositions(const std::string& name) {
         add_relayed<S, sw::Mean, sw::TwoStage>(all);
     }
     if constexpr (!copied<S>) add_modules<S>(all);
+    std::vector<Composition> at_owner = all;
+    (add_at_owner<S, P>(at_owner), ...);
+    const auto raw = static_cast<std::ptrdiff_t>(all.size());
     add_coalesced<S, P...>(all);
+    all.insert(all.end(), at_owner.begin() + raw, at_owner.end());
     for (Composition& one : all)
         one.sharding = name;
     return all;

@@ -81,7 +81,7 @@ class Errors : public testing::TestWithParam<Kind> {
         static const std::vector<Composition> all = all_compositions();
         for (const Composition& c : all)
             if (Kind{c.sharding, c.collective, c.requests} == GetParam() && !c.has_modules() && c.pooling == "sum" &&
-                c.order == "tree" &&
+                c.ids == "at_sample" && c.order == "tree" &&
                 c.optimizer == (c.collective == "flat" && c.sharding != "col3" ? "adagrad" : "rowwise_adagrad") &&
                 c.backward_wire == "fp32")
                 return c;

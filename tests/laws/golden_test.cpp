@@ -118,7 +118,13 @@ void check_rank(sw::ThreadCommunicator& comm, const Composition& composition, co
         const golden::Batch& batch = c.batches[step];
         const Part part{batch, features, c.config.dense_features, comm.rank(), comm.size()};
         const std::string where = composition.name() + ", step " + std::to_string(step);
-        layer.start(part.view(features));
+        std::vector<Part> parts;
+        std::vector<Batch> views;
+        for (int rank = 0; rank < comm.size(); ++rank)
+            parts.emplace_back(batch, features, c.config.dense_features, rank, comm.size());
+        for (const Part& one : parts)
+            views.push_back(one.view(features));
+        layer.start(views, comm.rank());
         model.forward_bottom({part.dense.data(), part.samples, c.config.dense_features});
         const auto pooled = layer.forward();
         const std::int64_t width = features * c.config.dimension;

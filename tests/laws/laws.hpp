@@ -102,6 +102,14 @@ inline std::vector<std::size_t> flights_of(const std::vector<bool>& hot, int ahe
     return flights;
 }
 
+/// All ranks' batches of a step.
+inline std::vector<Batch> views_of(const Case& c, const Scenario& scenario, std::size_t step) {
+    std::vector<Batch> views;
+    for (const RankBatch& batch : scenario.steps.at(step))
+        views.push_back(batch.view(c, scenario.features()));
+    return views;
+}
+
 /// Runs `c.steps` training steps on a rank of `comm` and compares every output, weight and moment bit by bit with the
 /// reference, and every byte and message sent with the prediction. \throws Broken
 /// \param reference  made for this composition and case, for this rank among others
@@ -146,17 +154,15 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     int started = 0;
     const auto start_until = [&](int end) {
         for (; started < std::min(end, c.steps); ++started) {
-            const RankBatch& mine = scenario.steps[static_cast<std::size_t>(started)][me];
-            layer.start(mine.view(c, scenario.features()), kind_of(static_cast<std::size_t>(started)));
+            const auto number = static_cast<std::size_t>(started);
+            layer.start(views_of(c, scenario, number), comm.rank(), kind_of(number));
         }
     };
     for (int step = 0; step < c.steps; ++step) {
         const auto& ranks = scenario.steps[static_cast<std::size_t>(step)];
         const RankBatch& mine = ranks[me];
-        std::vector<Batch> views;
-        for (const RankBatch& batch : ranks)
-            views.push_back(batch.view(c, scenario.features()));
         const auto number = static_cast<std::size_t>(step);
+        const std::vector<Batch> views = views_of(c, scenario, number);
         const sw::LayerCost cost =
             layer.predict(views, tallies[scenario.hot[number] ? 1 : 0][flights[number]], kind_of(number), syncs);
         const sw::Traffic there = cost.forward.total();

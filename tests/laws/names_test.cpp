@@ -145,7 +145,8 @@ TEST(Names, AreInTheDigest) {
     const auto digest_of = [](const auto& change) {
         sw::LayerNames names{.pooling = "by_table"};
         change(names);
-        return sw::draw_layer({2, 2}, {{.name = "t", .rows = 9, .dim = 4, .pooling = "sum"}}, names, {},
+        const std::string pooling = names.pooling == "by_table" ? "sum" : "";
+        return sw::draw_layer({2, 2}, {{.name = "t", .rows = 9, .dim = 4, .pooling = pooling}}, names, {},
                               known_policies())
             .digest()
             .bits16();
@@ -159,7 +160,12 @@ TEST(Names, AreInTheDigest) {
     all.insert(digest_of([](sw::LayerNames& n) { n.forward_wire = "bf16"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.backward_wire = "bf16"; }));
     all.insert(digest_of([](sw::LayerNames& n) { n.requests = "coalesced"; }));
-    EXPECT_EQ(all.size(), 9U);
+    all.insert(digest_of([](sw::LayerNames& n) { n.pooling = "sum"; }));
+    all.insert(digest_of([](sw::LayerNames& n) {
+        n.pooling = "sum";
+        n.ids = "at_owner";
+    }));
+    EXPECT_EQ(all.size(), 11U);
 }
 
 std::vector<std::string> all_sentences() {
@@ -213,21 +219,26 @@ void for_all_combinations(Use use) {
                     for (const std::string& order : known_policies().names("order"))
                         for (const auto& module : modules)
                             for (const char* forward : {"fp32", "bf16"}) {
-                                const char* const sentence = sw::refusal(facts.at(next++));
-                                for (const char* backward : {"fp32", "bf16"})
-                                    for (const char* optimizer : {"sgd", "rowwise_adagrad"})
-                                        use(sw::LayerNames{.shardings = sharding,
-                                                           .tiered = tiered,
-                                                           .collective = collective,
-                                                           .optimizer = optimizer,
-                                                           .pooling = pooling,
-                                                           .requests = requests,
-                                                           .order = order,
-                                                           .forward_wire = forward,
-                                                           .backward_wire = backward,
-                                                           .rule = nullptr,
-                                                           .module = module},
-                                            std::string{sentence == nullptr ? "" : sentence});
+                                sw::LayerFacts fact = facts.at(next++);
+                                for (const std::string& ids : known_policies().names("ids")) {
+                                    fact.at_owner = ids == "at_owner";
+                                    const char* const sentence = sw::refusal(fact);
+                                    for (const char* backward : {"fp32", "bf16"})
+                                        for (const char* optimizer : {"sgd", "rowwise_adagrad"})
+                                            use(sw::LayerNames{.shardings = sharding,
+                                                               .tiered = tiered,
+                                                               .collective = collective,
+                                                               .optimizer = optimizer,
+                                                               .pooling = pooling,
+                                                               .requests = requests,
+                                                               .ids = ids,
+                                                               .order = order,
+                                                               .forward_wire = forward,
+                                                               .backward_wire = backward,
+                                                               .rule = nullptr,
+                                                               .module = module},
+                                                std::string{sentence == nullptr ? "" : sentence});
+                                }
                             }
     ASSERT_EQ(next, facts.size());
 }
@@ -236,8 +247,8 @@ std::string text_of(const sw::LayerNames& n) {
     std::string text;
     for (const std::string& sharding : n.shardings)
         text += sharding + " ";
-    return text + n.collective + " " + n.optimizer + " " + n.pooling + " " + n.requests + " " + n.order + " " +
-           n.forward_wire + " " + n.backward_wire + (n.module == nullptr ? "" : " module");
+    return text + n.collective + " " + n.optimizer + " " + n.pooling + " " + n.requests + " " + n.ids + " " + n.order +
+           " " + n.forward_wire + " " + n.backward_wire + (n.module == nullptr ? "" : " module");
 }
 
 /// Two tables a policy, both pooled and not where tables say it.
@@ -307,6 +318,7 @@ TEST(Names, ThatThereAreNotAreRefused) {
     EXPECT_EQ(refusal({.pooling = "max"}),
               "pooling 'max': there is no such policy; give one of sum, mean, none, by_table");
     EXPECT_EQ(refusal({.requests = "some"}), "requests 'some': there is no such policy; give one of raw, coalesced");
+    EXPECT_EQ(refusal({.ids = "here"}), "ids 'here': there is no such policy; give one of at_sample, at_owner");
     EXPECT_EQ(refusal({.order = "any"}), "order 'any': there is no such policy; give one of tree, wide_tree, sample");
     EXPECT_EQ(refusal({.forward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
     EXPECT_EQ(refusal({.backward_wire = "fp8"}), "wire 'fp8': there is no such policy; give one of fp32, bf16");
@@ -334,15 +346,24 @@ void train_a_step(sw::ThreadCommunicator& comm, const sw::LayerNames& names) {
         });
         return all;
     };
-    sw::JaggedBatch<std::int64_t> batch{
-        .samples = 3, .features = std::ssize(tables), .values = {}, .lengths = {}, .weights = {}};
-    for (std::size_t i = 0; i < 3 * tables.size(); ++i) {
-        batch.lengths.push_back(2);
-        batch.values.push_back(static_cast<std::int64_t>(i) % 7);
-        batch.values.push_back((static_cast<std::int64_t>(i) + comm.rank()) % 7);
+    std::vector<sw::JaggedBatch<std::int64_t>> batches;
+    std::vector<sw::JaggedView<std::int64_t>> views;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        sw::JaggedBatch<std::int64_t>& batch = batches.emplace_back();
+        batch.samples = 3;
+        batch.features = std::ssize(tables);
+        for (std::size_t i = 0; i < 3 * tables.size(); ++i) {
+            batch.lengths.push_back(2);
+            batch.values.push_back(static_cast<std::int64_t>(i) % 7);
+            batch.values.push_back((static_cast<std::int64_t>(i) + rank) % 7);
+        }
+        views.push_back(batch.view());
     }
+    const std::vector<std::int64_t> samples(views.size(), 3);
+    const auto all = sw::concatenated<std::int64_t>(views, layer->given_features());
     const std::vector<float> before = weights();
-    auto flight = layer->start(batch.view());
+    auto flight = names.ids == "at_owner" ? layer->start(all.view(), samples)
+                                          : layer->start(views[static_cast<std::size_t>(comm.rank())]);
     const sw::LayerVectors result = layer->forward(flight);
     if (result.pooled.rows() * result.pooled.columns() + std::ssize(result.sequences) == 0)
         throw std::runtime_error{"no result"};

@@ -62,7 +62,10 @@ Result train(const Composition& composition, const Scenario& s, const sw::Topolo
             const RankBatch& global = s.steps[step][0];
             const auto parts = deal(global, s, topology.ranks());
             const RankBatch& mine = parts[static_cast<std::size_t>(comm.rank())];
-            layer.start(mine.view(c, s.features()));
+            std::vector<Batch> views;
+            for (const RankBatch& part : parts)
+                views.push_back(part.view(c, s.features()));
+            layer.start(views, comm.rank());
             const auto output = layer.forward();
             const std::int64_t first = global.samples * comm.rank() / topology.ranks();
             for (std::int64_t i = 0; i < mine.samples; ++i)

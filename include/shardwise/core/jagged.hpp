@@ -131,4 +131,39 @@ struct JaggedBatch {
     }
 };
 
+/// The samples of several batches, one batch's behind the other's: what a rank is given with Ids<AtOwner>.
+/// \param features  numbers of those that are wanted, in this order \throws BadInput for batches that do not fit
+template <class Id>
+[[nodiscard]] JaggedBatch<Id> concatenated(std::span<const JaggedView<Id>> batches, std::span<const int> features) {
+    JaggedBatch<Id> all{.samples = 0, .features = std::ssize(features)};
+    bool single = true;
+    bool weighted = false;
+    for (const JaggedView<Id>& batch : batches) {
+        batch.validate();
+        all.samples += batch.samples;
+        single &= batch.single() || batch.bags() == 0;
+        weighted |= !batch.weights.empty();
+    }
+    for (const int feature : features) {
+        for (const JaggedView<Id>& batch : batches) {
+            if (feature < 0 || feature >= batch.features)
+                throw BadInput{concat({"feature ", feature, " of a batch of ", batch.features, " features"})};
+            std::int64_t begin = 0;
+            const std::int64_t bag = feature * batch.samples;
+            for (std::int64_t i = 0; i < bag; ++i)
+                begin += batch.length(i);
+            std::int64_t end = begin;
+            for (std::int64_t i = bag; i < bag + batch.samples; ++i) {
+                end += batch.length(i);
+                if (!single) all.lengths.push_back(static_cast<std::int32_t>(batch.length(i)));
+            }
+            all.values.insert(all.values.end(), batch.values.begin() + begin, batch.values.begin() + end);
+            if (!weighted) continue;
+            for (std::int64_t i = begin; i < end; ++i)
+                all.weights.push_back(batch.weights.empty() ? 1.0F : batch.weights[static_cast<std::size_t>(i)]);
+        }
+    }
+    return all;
+}
+
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -33,8 +33,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// that takes a batch or a gradient is collective: all ranks call it in the same order, with batches of any size, also
 /// empty. One instance a rank; not thread safe.
 /// \tparam Policies  in any order: Sharding<> (Row), Collective<> (Flat), Optimizer<> (RowwiseAdagrad<>), Groups<> (as
-///                   the options say), Pooling<> (Sum), Requests<> (Raw), Order<> (Tree), Wire<> (Fp32), Tower<>
-///                   (PassThrough), Device<> (Host), Element<> (float)
+///                   the options say), Pooling<> (Sum), Requests<> (Raw), Ids<> (AtSample), Order<> (Tree), Wire<>
+///                   (Fp32), Tower<> (PassThrough), Device<> (Host), Element<> (float)
 template <class... Policies>
 class EmbeddingLayer final : public LayerBase {
   public:

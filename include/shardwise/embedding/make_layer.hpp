@@ -32,8 +32,9 @@ struct LayerNames {
     bool tiered = false;                           ///< several: as Tiered; every table has rows in each
     std::string collective = "flat";
     std::string optimizer = "rowwise_adagrad";
-    std::string pooling = "sum";   ///< sum, mean, none or by_table
-    std::string requests = "raw";  ///< raw or coalesced
+    std::string pooling = "sum";    ///< sum, mean, none or by_table
+    std::string requests = "raw";   ///< raw or coalesced
+    std::string ids = "at_sample";  ///< at_sample or at_owner
     std::string order = "tree";
     std::string forward_wire = "fp32";
     std::string backward_wire = "fp32";
@@ -73,8 +74,8 @@ class KnownPolicies {
         return *this;
     }
 
-    /// The names of an axis: sharding, collective, optimizer, pooling, requests, order or wire. \throws BadInput for
-    /// any other
+    /// The names of an axis: sharding, collective, optimizer, pooling, requests, ids, order or wire. \throws BadInput
+    /// for any other
     [[nodiscard]] std::vector<std::string> names(const std::string& axis) const;
     /// The sentence that refuses these names together, as EmbeddingLayer's; empty where they make sense.
     /// \throws BadInput for a name that there is not

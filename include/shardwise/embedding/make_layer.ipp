@@ -77,6 +77,10 @@ SHARDWISE_INLINE bool coalesced_named(const std::string& name) {
     return value_on<RequestsAxis>("requests", name,
                                   []<class R>(boost::mp11::mp_identity<R>) { return std::is_same_v<R, Coalesced>; });
 }
+SHARDWISE_INLINE bool at_owner_named(const std::string& name) {
+    return value_on<IdsAxis>("ids", name,
+                             []<class I>(boost::mp11::mp_identity<I>) { return std::is_same_v<I, AtOwner>; });
+}
 SHARDWISE_INLINE const OrderTraits* order_named(const std::string& name) {
     return value_on<OrderAxis>("order", name, []<class O>(boost::mp11::mp_identity<O>) { return &order_traits<O>; });
 }
@@ -189,11 +193,12 @@ SHARDWISE_INLINE std::vector<std::string> KnownPolicies::names(const std::string
     if (axis == "optimizer") return detail::names_of(rules_, [](const auto& rule) { return rule->name(); });
     if (axis == "pooling") return detail::names_on<PoolingAxis>();
     if (axis == "requests") return detail::names_on<RequestsAxis>();
+    if (axis == "ids") return detail::names_on<IdsAxis>();
     if (axis == "order") return detail::names_on<OrderAxis>();
     if (axis == "wire") return detail::names_of(wires_, [](const Codec& wire) { return wire.name; });
-    throw BadInput{concat(
-        {"axis '", axis,
-         "': there is no such axis; give one of sharding, collective, optimizer, pooling, requests, order, wire"})};
+    throw BadInput{concat({"axis '", axis,
+                           "': there is no such axis; give one of sharding, collective, optimizer, pooling, requests, "
+                           "ids, order, wire"})};
 }
 
 SHARDWISE_INLINE void KnownPolicies::check_new(const char* axis, const std::string& name) const {
@@ -245,6 +250,8 @@ SHARDWISE_INLINE LayerFacts KnownPolicies::facts(const LayerNames& asked) const 
     f.coalesced = detail::coalesced_named(asked.requests);
     f.by_sample = detail::order_named(asked.order) == &order_traits<Sample>;
     f.exact_forward = wire(asked.forward_wire).exact;
+    f.sequences = pools == Pools::none || pools == Pools::by_table;
+    f.at_owner = detail::at_owner_named(asked.ids);
     f.bounded = detail::bounded_named(asked.collective);
     f.learns = rule(asked)->learns();
     return f;
@@ -273,6 +280,7 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
     traits.hierarchical = f.way == LayerFacts::Way::hierarchical;
     traits.two_stage = f.way == LayerFacts::Way::two_stage;
     traits.coalesced = f.coalesced;
+    traits.at_owner = f.at_owner;
     traits.rule = rule(asked);
     traits.order = detail::order_named(asked.order);
     traits.wires = {wire(asked.forward_wire), wire(asked.backward_wire)};
@@ -293,12 +301,14 @@ SHARDWISE_INLINE LayerTraits KnownPolicies::traits(const LayerNames& asked) cons
                             .pooled = pooled,
                             .module = f.module,
                             .norms = traits.rule->needs_row_norm() && one.traits.splits == Splits::columns,
-                            .none_crosses = f.none_crosses && !f.errors_stay()};
+                            .none_crosses = f.none_crosses && !f.errors_stay(),
+                            .at_owner = f.at_owner};
             const PlanLines lines = one.lines(shape);
             plans.push_back(lines.plan);
             adjoints.push_back(lines.adjoint);
             if (!traits.tiered || !one.traits.alone || traits.shardings.size() > 1) continue;
             shape.none_crosses = !f.errors_stay();
+            shape.at_owner = false;
             const PlanLines alone = one.lines(shape);
             hot.push_back(alone.plan);
             hot_back.push_back(alone.adjoint);

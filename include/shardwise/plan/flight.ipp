@@ -18,6 +18,9 @@ SHARDWISE_INLINE Flight::Flight(const Itinerary& itinerary, void* const* parts, 
                      itinerary.in_world(itinerary.rank()) == comm.rank());
     env_.rank = itinerary.rank();
     env_.topology = itinerary.topology();
+    env_.errors_stay = !itinerary.agrees();
+    env_.peers = itinerary.groups().group;
+    env_.world_rank = itinerary.in_world(itinerary.rank());
 }
 
 SHARDWISE_INLINE void Flight::prepare(std::uint64_t number, std::uint16_t digest) {

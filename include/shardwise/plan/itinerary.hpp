@@ -92,6 +92,8 @@ class Itinerary {
     [[nodiscard]] Itinerary answering(const std::vector<int>& peers) const;
     /// Errors stay on the rank that noted them.
     [[nodiscard]] Itinerary alone() const;
+    /// Whether ranks agree on errors somewhere.
+    [[nodiscard]] bool agrees() const noexcept;
 
   private:
     const Program* program_;

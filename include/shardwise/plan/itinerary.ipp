@@ -237,6 +237,10 @@ SHARDWISE_INLINE Itinerary Itinerary::alone() const {
     return way;
 }
 
+SHARDWISE_INLINE bool Itinerary::agrees() const noexcept {
+    return std::any_of(stages_.begin(), stages_.end(), [](const Stage& stage) { return stage.agreement.agrees; });
+}
+
 SHARDWISE_INLINE Itinerary Itinerary::asking() const {
     Itinerary half = alone();
     const std::vector<Stage*> rounds = detail::rounds_of(half.stages_, 2);

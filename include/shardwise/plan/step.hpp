@@ -57,6 +57,12 @@ struct StepEnv {
     Members group;  ///< that the step crosses, or names as `In`
     Members under;  ///< that it names as `Under`: the level below its own
     FlightError error;
+    bool errors_stay = false;  ///< on this rank: no other is told of them
+    Members peers;             ///< that `rank` and the ranks that it exchanges with are the members of
+    int world_rank = 0;        ///< of this rank
+
+    /// The rank of the communicator that a peer is.
+    [[nodiscard]] int in_world(int peer) const noexcept { return peers.member(world_rank, peer); }
 };
 /// The same for the cost reader, which looks at all ranks.
 struct CostEnv {

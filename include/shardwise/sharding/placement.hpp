@@ -99,6 +99,12 @@ struct Placement {
     [[nodiscard]] int owner(int rank, const ShardPlacement& shard) const { return home.member(rank, shard.owner); }
     [[nodiscard]] int owner(int rank, const BlockPlace& block) const { return owner(rank, shard(block)); }
     [[nodiscard]] bool holds(int rank, const ShardPlacement& shard) const { return home.index(rank) == shard.owner; }
+    /// Whether `rank` holds rows, or parts of rows, that a feature looks up.
+    [[nodiscard]] bool has_part(int rank, int feature) const {
+        const auto& shards = table_of(feature).shards;
+        return std::any_of(shards.begin(), shards.end(),
+                           [&](const ShardPlacement& shard) { return holds(rank, shard); });
+    }
     /// The blocks whose rows `rank` holds.
     [[nodiscard]] const std::vector<BlockPlace>& owned_by(int rank) const { return at(owned, home.index(rank)); }
     /// How many copies of every row there are, and which of them `rank` holds part of.

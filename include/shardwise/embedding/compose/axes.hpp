@@ -239,6 +239,17 @@ struct RequestsAxis {
         return true;
     }
 };
+struct IdsAxis {
+    using fallback = AtSample;
+    using values = boost::mp11::mp_list<AtSample, AtOwner>;
+    template <class T>
+    static constexpr bool knows = boost::mp11::mp_contains<values, T>::value;
+    template <class T>
+    static constexpr bool check() {
+        static_assert(knows<T>, "Ids<> takes AtSample or AtOwner");
+        return true;
+    }
+};
 struct OrderAxis {
     using fallback = Tree;
     using values = boost::mp11::mp_list<Tree, WideTree, Sample>;
@@ -298,7 +309,7 @@ struct ElementAxis {
 
 /// All axes of an embedding layer.
 using Axes = boost::mp11::mp_list<ShardingAxis, CollectiveAxis, OptimizerAxis, GroupsAxis, PoolingAxis, RequestsAxis,
-                                  OrderAxis, WireAxis, TowerAxis, DeviceAxis, ElementAxis>;
+                                  IdsAxis, OrderAxis, WireAxis, TowerAxis, DeviceAxis, ElementAxis>;
 
 namespace detail {
 
@@ -325,6 +336,10 @@ struct AxisOf<Pooling<P>> {
 template <class R>
 struct AxisOf<Requests<R>> {
     using type = RequestsAxis;
+};
+template <class I>
+struct AxisOf<Ids<I>> {
+    using type = IdsAxis;
 };
 template <class O>
 struct AxisOf<Order<O>> {

@@ -64,7 +64,7 @@ inline constexpr bool is_mixed<Mixed<S...>> = true;
 
 /// What the refusals look at.
 template <class Sharding, class Collective, class Pooling, class Requests, class Order, class Forward, class Module,
-          class Rule = RowwiseAdagrad<>>
+          class Rule = RowwiseAdagrad<>, class IdsAt = AtSample>
 constexpr LayerFacts facts_of() {
     using Shardings = typename ShardingsOf<Sharding>::type;
     using Way = LayerFacts::Way;
@@ -83,6 +83,8 @@ constexpr LayerFacts facts_of() {
     f.coalesced = std::is_same_v<Requests, Coalesced>;
     f.by_sample = std::is_same_v<Order, Sample>;
     f.exact_forward = Forward::exact;
+    f.sequences = std::is_same_v<Pooling, None> || std::is_same_v<Pooling, ByTable>;
+    f.at_owner = std::is_same_v<IdsAt, AtOwner>;
     f.bounded = is_bounded<Collective>;
     f.learns = rule_learns<Rule>;
     return f;
@@ -106,6 +108,7 @@ struct LayerPolicies {
     using groups = detail::GroupsParts<typename On<GroupsAxis>::type>;
     using pooling = typename On<PoolingAxis>::type;
     using requests = typename On<RequestsAxis>::type;
+    using ids = typename On<IdsAxis>::type;
     using order = typename On<OrderAxis>::type;
     using wire = typename On<WireAxis>::type;
     using module = std::conditional_t<std::is_same_v<collective, Hierarchical> && !detail::is_tiered<sharding>,
@@ -122,8 +125,11 @@ struct LayerPolicies {
     using gradient_wire =
         std::conditional_t<coalesced, steps::PartialSums<typename wire::backward, order>, typename wire::backward>;
 
-    static constexpr LayerFacts facts =
-        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule, rule>();
+    static constexpr LayerFacts facts = detail::facts_of<sharding, collective, pooling, requests, order,
+                                                         typename wire::forward, AskedModule, rule, ids>();
+
+    /// Plans are given ids at the owners of their rows; what is refused is not composed any further.
+    static constexpr bool at_owner = facts.at_owner && refusal(facts) == nullptr;
 
   private:
     template <class Axis>
@@ -137,7 +143,7 @@ struct LayerPolicies {
     static_assert(
         (!std::is_void_v<typename detail::AxisOf<Policies>::type> && ...),
         "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Groups<>, Pooling<>, Requests<>, "
-        "Order<>, Wire<>, Tower<>, Device<>, Element<>");
+        "Ids<>, Order<>, Wire<>, Tower<>, Device<>, Element<>");
     static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
                   "an embedding layer takes at most one policy of each axis");
     static_assert(check_all(Axes{}));
@@ -150,9 +156,7 @@ struct LayerPolicies {
     static_assert(
         rule_learns<rule> || groups::bare_but_placement,
         "SyncEvery<n> and a choice of synced rows have no effect where the optimizer is Frozen: leave them out");
-    static constexpr LayerFacts f =
-        detail::facts_of<sharding, collective, pooling, requests, order, typename wire::forward, AskedModule, rule>();
-#define SHARDWISE_REFUSE(condition, sentence) static_assert(!(condition), sentence);
+#define SHARDWISE_REFUSE(condition, sentence) static_assert(!detail::is_refused_by(facts, sentence), sentence);
     SHARDWISE_REFUSALS(SHARDWISE_REFUSE)
 #undef SHARDWISE_REFUSE
 };

@@ -67,6 +67,7 @@ template <class P>
             .hierarchical = std::is_same_v<typename P::collective, Hierarchical>,
             .two_stage = std::is_same_v<typename P::collective, TwoStage>,
             .coalesced = P::coalesced,
+            .at_owner = P::facts.at_owner,
             .shardings = detail::sharding_traits_of(typename P::shardings{}),
             .rule = make_row_rule(detail::scaled<typename P::moment_scale>(rule)),
             .order = &order_traits<typename P::order>,

@@ -27,6 +27,7 @@ struct PlanShape {
     bool module = false;
     bool norms = false;         ///< rows whose columns are split exchange norms
     bool none_crosses = false;  ///< no table of the layer has its home in the world
+    bool at_owner = false;      ///< ids are given to the owners of their rows
 
     friend constexpr bool operator==(const PlanShape&, const PlanShape&) = default;
 };
@@ -83,7 +84,7 @@ using CollectiveOf = std::conditional_t<W == LayerFacts::Way::flat, Flat,
                                         std::conditional_t<W == LayerFacts::Way::two_stage, TwoStage, Hierarchical>>;
 
 /// In place of LayerPolicies.
-template <LayerFacts::Way W, bool Module, bool Norms, bool NoneCrosses>
+template <LayerFacts::Way W, bool Module, bool Norms, bool NoneCrosses, bool AtOwners>
 struct NamedPolicies {
     using collective = CollectiveOf<W>;
     using rule = NamedRule<Norms>;
@@ -100,12 +101,13 @@ struct NamedPolicies {
         f.none_crosses = NoneCrosses;
         return f;
     }();
+    static constexpr bool at_owner = AtOwners;
 };
 
-template <class S, LayerFacts::Way W, bool Pooled, bool Module, bool Norms, bool NoneCrosses>
+template <class S, LayerFacts::Way W, bool Pooled, bool Module, bool Norms, bool NoneCrosses, bool AtOwners>
 struct LinesOf {
-    static constexpr PlanShape shape{W, Pooled, Module, Norms, NoneCrosses};
-    using P = NamedPolicies<W, Module, Norms, NoneCrosses>;
+    static constexpr PlanShape shape{W, Pooled, Module, Norms, NoneCrosses, AtOwners};
+    using P = NamedPolicies<W, Module, Norms, NoneCrosses, AtOwners>;
     using type = typename TablesPlan<P, S, std::conditional_t<Pooled, NamedPooling, NamedSequences>>::type;
     static PlanLines lines() {
         return {line_of<steps::EmbeddingDomain, type>(), LineOf<steps::EmbeddingDomain, Adjoint<type>>::entries()};
@@ -143,10 +145,15 @@ class LineFinder {
     }
     template <LayerFacts::Way W, bool Pooled, bool Module, bool Norms>
     static void look(const PlanShape& shape, PlanLines& found) {
-        using Lines = LinesOf<S, W, Pooled, Module, Norms, false>;
+        look<W, Pooled, Module, Norms, false>(shape, found);
+        if constexpr (W == LayerFacts::Way::flat && Pooled) look<W, Pooled, Module, Norms, true>(shape, found);
+    }
+    template <LayerFacts::Way W, bool Pooled, bool Module, bool Norms, bool AtOwners>
+    static void look(const PlanShape& shape, PlanLines& found) {
+        using Lines = LinesOf<S, W, Pooled, Module, Norms, false, AtOwners>;
         if (shape == Lines::shape) found = Lines::lines();
         if constexpr (!std::is_same_v<HomeOf<S>, World>) {
-            using Alone = LinesOf<S, W, Pooled, Module, Norms, true>;
+            using Alone = LinesOf<S, W, Pooled, Module, Norms, true, AtOwners>;
             if (shape == Alone::shape) found = Alone::lines();
         }
     }

@@ -11,6 +11,7 @@
 #include "shardwise/embedding/steps/agree.hpp"
 #include "shardwise/embedding/steps/apply_module.hpp"
 #include "shardwise/embedding/steps/coalesce.hpp"
+#include "shardwise/embedding/steps/exchange_answers.hpp"
 #include "shardwise/embedding/steps/exchange_ids.hpp"
 #include "shardwise/embedding/steps/exchange_vectors.hpp"
 #include "shardwise/embedding/steps/fork_tables.hpp"
@@ -18,6 +19,7 @@
 #include "shardwise/embedding/steps/join.hpp"
 #include "shardwise/embedding/steps/join_towers.hpp"
 #include "shardwise/embedding/steps/lookup.hpp"
+#include "shardwise/embedding/steps/owner_split.hpp"
 #include "shardwise/embedding/steps/parameters.hpp"
 #include "shardwise/embedding/steps/split.hpp"
 #include "shardwise/embedding/steps/sum_shards.hpp"
@@ -72,6 +74,26 @@ struct WayHome<Hierarchical, P, World, Parts, Sequences> : WayOverRelays<OneTowe
 template <class P, bool Sequences>
 struct WayHome<TwoStage, P, World, true, Sequences> : WayOverRelays<OneHost, P, true, Sequences> {};
 
+/// How a plan's ids come to their rows, its first step, and how vectors come home.
+template <class P, class S, class Way>
+struct IdsToRows {
+    using Home = HomeOf<S>;
+    using first = steps::Split<S>;
+    using type = Splice<Plan<first>, std::conditional_t<std::is_same_v<Home, Self>, Plan<>,
+                                                        Plan<steps::ExchangeIds<Home, typename Way::relays>>>>;
+    using home = typename Way::type;
+};
+template <class P, class S, class Way>
+    requires(P::at_owner)
+struct IdsToRows<P, S, Way> {
+    using Home = HomeOf<S>;
+    using first = steps::OwnerSplit<S>;
+    using type = Plan<first>;
+    using home =
+        std::conditional_t<std::is_same_v<Home, Self>, Plan<>,
+                           Plan<steps::ExchangeAnswers<Home, typename P::wire::forward, typename P::gradient_wire>>>;
+};
+
 /// Whether a policy sees all tables before it places one; policies known by name say so.
 template <class S>
 inline constexpr bool places_together = MapsTogether<S> || requires {
@@ -85,8 +107,7 @@ struct TablesPlan {
     static constexpr bool in_world = std::is_same_v<Home, World>;
     using Way = WayHome<typename P::collective, P, Home, S::splits == Splits::rows && Pool::pooled, !Pool::pooled>;
 
-    using ids =
-        std::conditional_t<std::is_same_v<Home, Self>, Plan<>, Plan<steps::ExchangeIds<Home, typename Way::relays>>>;
+    using Ids = IdsToRows<P, S, Way>;
     /// Where no plan of the layer crosses the world with its ids, errors are agreed on before anything is looked up.
     using agree = std::conditional_t<P::facts.none_crosses && !P::facts.errors_stay(),
                                      Plan<steps::Agree<CopiesOf<Home>>>, Plan<>>;
@@ -100,8 +121,9 @@ struct TablesPlan {
         std::conditional_t<in_world, Plan<>,
                            Plan<steps::Replicate<CopiesOf<Home>, typename P::wire::backward, typename P::order>>>;
     using type =
-        Splice<Plan<steps::Split<S>>, ids, agree, Plan<parameters>, copies, Plan<steps::Lookup<Pool::pooled>>,
-               typename Way::type, Plan<std::conditional_t<P::has_module, steps::JoinTowers, steps::Join<S, Pool>>>>;
+        Splice<typename Ids::type, agree, Plan<parameters>, copies, Plan<steps::Lookup<Pool::pooled>>,
+               typename Ids::home,
+               Plan<std::conditional_t<P::has_module, steps::JoinTowers, steps::Join<S, Pool, typename Ids::first>>>>;
 };
 
 /// Tiers sum, and the merge behind them divides.
@@ -147,7 +169,7 @@ requires P::coalesced struct RequestsPlan<P> {
 };
 
 /// The policies of hot batches, where the first tier is on every rank: that tier alone, of which nothing crosses the
-/// world.
+/// world; ids are those of a rank's own samples.
 template <class P>
 struct HotPolicies : P {
     using shardings = boost::mp11::mp_list<boost::mp11::mp_front<typename P::shardings>>;
@@ -156,6 +178,7 @@ struct HotPolicies : P {
         f.none_crosses = true;
         return f;
     }();
+    static constexpr bool at_owner = false;
 };
 template <class P>
 inline constexpr bool has_hot_batches = P::tiered&& LivesInSelf<boost::mp11::mp_front<typename P::shardings>>::value;

@@ -104,6 +104,21 @@ struct Coalesced {
     static constexpr const char* name = "coalesced";
 };
 
+/// Where the ids of a batch are: AtSample or AtOwner.
+template <class I>
+struct Ids {
+    using type = I;
+};
+/// A rank has the ids of its own samples, and asks the owners of their rows.
+struct AtSample {
+    static constexpr const char* name = "at_sample";
+};
+/// A rank is given all ranks' ids of the tables that it has a part of, as data loaders of table-wise models do; nobody
+/// asks. Of sums and means. (Bounded lag, section IV-B)
+struct AtOwner {
+    static constexpr const char* name = "at_owner";
+};
+
 /// In which order, and how precisely, gradients are summed: Tree, WideTree or Sample.
 template <class O>
 struct Order {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string_view>
+
 #include "shardwise/core/config.hpp"
 
 /// \file
@@ -25,7 +27,9 @@ struct LayerFacts {
     bool coalesced = false;     ///< each distinct id travels once
     bool by_sample = false;     ///< Order<Sample>
     bool exact_forward = true;
-    bool bounded = false;  ///< ranks may be apart
+    bool sequences = false;  ///< some features may be sequences
+    bool at_owner = false;   ///< ranks are given all ranks' ids of their own tables
+    bool bounded = false;    ///< ranks may be apart
     bool learns = true;
 
     /// Errors stay on the rank of their samples.
@@ -41,7 +45,7 @@ struct LayerFacts {
 #define SHARDWISE_TIERED_IN_MIXED \
     "Tiered<> does not stand inside Mixed<>: a row plan may put all rows of a table into one tier"
 
-/// SHARDWISE_REFUSALS(X): X(condition on `f`, sentence) for each. At most one holds.
+/// SHARDWISE_REFUSALS(X): X(condition on `f`, sentence) for each. The first that holds is said.
 #define SHARDWISE_REFUSALS(X)                                                                                          \
     X(f.way != LayerFacts::Way::flat && f.none_travels,                                                                \
       "no vector travels where all rows are replicated: use Collective<Flat>")                                         \
@@ -80,7 +84,17 @@ struct LayerFacts {
     X(f.way == LayerFacts::Way::flat && f.none_travels && !f.exact_forward,                                            \
       "the forward wire has no effect where all rows are replicated, since no vector travels: use Wire<Fp32, ...>")    \
     X((f.bounded && f.none_travels && f.exact_forward && !f.coalesced && !f.by_sample && !f.module),                   \
-      "no vector travels where all rows are replicated, and nobody waits for anybody: use Collective<Flat>")
+      "no vector travels where all rows are replicated, and nobody waits for anybody: use Collective<Flat>")           \
+    X(f.at_owner&& f.coalesced,                                                                                        \
+      "Requests<Coalesced> asks for each distinct id once, and with Ids<AtOwner> nobody asks: use Requests<Raw>, or "  \
+      "Ids<AtSample>")                                                                                                 \
+    X(f.at_owner&& f.way != LayerFacts::Way::flat,                                                                     \
+      "with Ids<AtOwner> vectors go straight home: use Collective<Flat> or Collective<BoundedLag<k>>, or "             \
+      "Ids<AtSample>")                                                                                                 \
+    X(f.at_owner&& f.sequences,                                                                                        \
+      "the rank of a sample does not know how long its sequences are with Ids<AtOwner>: use Pooling<Sum> or "          \
+      "Pooling<Mean>, or Ids<AtSample>")                                                                               \
+    X(f.at_owner&& f.none_travels, "no id travels where all rows are replicated: leave Ids<AtOwner> out")
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -92,5 +106,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 #undef SHARDWISE_REFUSE
     return nullptr;
 }
+
+namespace detail {
+
+/// Whether it is this sentence that refuses a composition.
+[[nodiscard]] constexpr bool is_refused_by(const LayerFacts& f, std::string_view sentence) noexcept {
+    const char* const said = refusal(f);
+    return said != nullptr && said == sentence;
+}
+
+}  // namespace detail
 
 }  // namespace shardwise::inline SHARDWISE_ABI

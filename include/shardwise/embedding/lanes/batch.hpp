@@ -25,6 +25,7 @@ class BatchView {
     /// Takes its memory from `resource`.
     BatchView& on(std::pmr::memory_resource& resource) noexcept {
         lengths_.on(resource);
+        none_.on(resource);
         return *this;
     }
 
@@ -38,12 +39,25 @@ class BatchView {
                std::span<const float> weights);
     /// One more feature: `count` ids from `first` on. \param lengths  (sample), which have to stay
     void add_feature(std::int64_t first, std::int64_t count, const std::int32_t* lengths);
+    /// Of a batch of some of a layer's features: becomes one of all, the others without an id.
+    /// \param given  (feature of the batch): its number in the layer
+    void spread(std::span<const int> given, std::size_t features);
+    /// Becomes some samples of another, which has to stay, as those of a rank. \param first  (feature), the first id
+    /// that is meant, moved on to the end \param sample  the first that is meant
+    void cut_out(const BatchView& from, std::vector<std::int64_t>& first, std::int64_t sample, std::int64_t samples);
+    /// Becomes a part that was cut out of it.
+    void narrow_to(const BatchView& part);
+    /// Where each sample's bag has other lengths than was thought. \param lengths  (sample), which have to stay
+    void set_lengths(int feature, const std::int32_t* lengths) {
+        features_[static_cast<std::size_t>(feature)].lengths = lengths;
+    }
     /// Becomes the batch without samples, which every plan accepts.
     void clear() noexcept;
     /// Has no weights: every id counts once.
     void drop_weights() noexcept { weights_ = {}; }
 
     [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
+    [[nodiscard]] int features() const noexcept { return static_cast<int>(features_.size()); }
     [[nodiscard]] bool weighted() const noexcept { return !weights_.empty(); }
     /// Where a feature has its ids among the values.
     [[nodiscard]] std::int64_t first_value(int feature) const noexcept { return of(feature).first; }
@@ -74,7 +88,9 @@ class BatchView {
         }
     }
     /// What the lengths take.
-    [[nodiscard]] std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(lengths_.size()) * 4; }
+    [[nodiscard]] std::int64_t bytes() const noexcept {
+        return static_cast<std::int64_t>(lengths_.size() + none_.size()) * 4;
+    }
 
   private:
     struct Feature {
@@ -93,7 +109,17 @@ class BatchView {
     std::vector<Feature> given_;      // (feature of the batch)
     std::vector<std::size_t> order_;  // (feature of the layer) -> feature of the batch
     Buffer<std::int32_t> lengths_;    // (feature of the batch, sample), where bags have others than 1
+    Buffer<std::int32_t> none_;       // (sample): zeros, the lengths of features that are not given
 };
+
+/// The samples of one rank, in a batch of several ranks' (Ids<AtOwner>).
+struct BatchShare {
+    std::int64_t samples = 0;
+    std::string wrong;  ///< what is wrong with its bags, of which there are none then; empty: nothing
+    BatchView batch;    ///< they alone
+};
+/// Cuts a batch up by whose samples they are. Features that are not given have no ids. One pass over its lengths.
+void deal_shares(const BatchView& all, std::vector<BatchShare>& shares);
 
 }  // namespace shardwise::inline SHARDWISE_ABI::steps
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "shardwise/core/error.hpp"
@@ -72,6 +73,49 @@ SHARDWISE_INLINE void BatchView::select(const BatchView& from, std::span<const i
     features_.clear();
     for (const int feature : features)
         features_.push_back(from.of(feature));
+}
+
+SHARDWISE_INLINE void BatchView::spread(std::span<const int> given, std::size_t features) {
+    SHARDWISE_ASSERT(given.size() == features_.size());
+    given_.swap(features_);
+    none_.assign_zero(given.size() == features ? 0 : static_cast<std::size_t>(samples_));
+    features_.assign(features, {.first = 0, .count = 0, .lengths = none_.data()});
+    for (std::size_t i = 0; i < given.size(); ++i)
+        features_[static_cast<std::size_t>(given[i])] = given_[i];
+}
+
+SHARDWISE_INLINE void BatchView::cut_out(const BatchView& from, std::vector<std::int64_t>& first, std::int64_t sample,
+                                         std::int64_t samples) {
+    begin(samples, from.narrow_, from.wide_, from.weights_);
+    for (int f = 0; f < from.features(); ++f) {
+        std::int64_t& begin = first[static_cast<std::size_t>(f)];
+        const std::int32_t* lengths = from.lengths(f);
+        std::int64_t count = samples;
+        if (lengths != nullptr) {
+            lengths += sample;
+            count = std::accumulate(lengths, lengths + samples, std::int64_t{0});
+            if (std::all_of(lengths, lengths + samples, [](std::int32_t length) { return length == 1; }))
+                lengths = nullptr;
+        }
+        add_feature(begin, count, lengths);
+        begin += count;
+    }
+}
+
+SHARDWISE_INLINE void BatchView::narrow_to(const BatchView& part) {
+    samples_ = part.samples_;
+    features_ = part.features_;
+}
+
+SHARDWISE_INLINE void deal_shares(const BatchView& all, std::vector<BatchShare>& shares) {
+    std::vector<std::int64_t> first;
+    for (int f = 0; f < all.features(); ++f)
+        first.push_back(all.first_value(f));
+    std::int64_t sample = 0;
+    for (BatchShare& share : shares) {
+        share.batch.cut_out(all, first, sample, share.samples);
+        sample += share.samples;
+    }
 }
 
 SHARDWISE_INLINE void BatchView::begin(std::int64_t samples, std::span<const std::int32_t> narrow,

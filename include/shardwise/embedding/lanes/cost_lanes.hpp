@@ -69,6 +69,8 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
     std::vector<std::vector<std::vector<std::int64_t>>> ids;  ///< (source, block): local rows
     std::vector<std::vector<Touched>> touched;                ///< (rank, the block of a shard's first feature)
 
+    /// Whether messages may say what is wrong with their receiver's bags.
+    [[nodiscard]] bool says_what_is_wrong() const noexcept { return at_most; }
     [[nodiscard]] const BatchView& batch(int rank) const { return at(batches, rank); }
     [[nodiscard]] std::int64_t samples(int rank) const { return batch(rank).samples(); }
     [[nodiscard]] const Count& count(int source, std::size_t block) const { return at(counts, source)[block]; }

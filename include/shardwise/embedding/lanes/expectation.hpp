@@ -81,6 +81,7 @@ struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     /// Counts what each shard is told.
     void count_blocks();
 
+    [[nodiscard]] static bool says_what_is_wrong() noexcept { return false; }
     [[nodiscard]] const ExpectedBatch& batch(int) const { return expected_batch; }
     [[nodiscard]] std::int64_t samples(int) const { return expected_batch.samples(); }
     [[nodiscard]] const Count& count(int, std::size_t block) const { return counts[block]; }

@@ -28,6 +28,9 @@ struct RelaysIn {
     using group = G;
 };
 
+/// Vectors go straight home, to ranks that did not ask for them: each owner was given all ranks' ids.
+struct Unasked {};
+
 /// The user's bags.
 struct Bags {};
 /// Ids by (feature, shard), still where the samples are; their rows are in the group Home.
@@ -67,6 +70,14 @@ struct LookedUp<OwnedIds<Home, NoRelays>, Pooled> {
 };
 template <bool Pooled>
 struct LookedUp<OwnedIds<Self, NoRelays>, Pooled> {
+    using type = HomeVectors;
+};
+template <class Home>
+struct LookedUp<OwnedIds<Home, Unasked>, true> {
+    using type = OwnedVectors<Home, Unasked>;
+};
+template <>
+struct LookedUp<OwnedIds<Self, Unasked>, true> {
     using type = HomeVectors;
 };
 template <class G, bool Told, bool Pooled>

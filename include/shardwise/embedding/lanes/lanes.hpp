@@ -21,6 +21,9 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 struct Lanes {
     // what the plan is given; features are numbered as in its placement
     BatchView batch;
+    /// (rank of the group): with Ids<AtOwner> the batch has all ranks' samples, until its first step has dealt them, and
+    /// then this rank's. Empty: it has this rank's.
+    std::vector<BatchShare> shares;
     std::vector<MatrixView<float>> output;          ///< (feature; behind modules, tower): where results are wanted
     std::vector<MatrixView<const float>> gradient;  ///< as output
     /// (feature): of a sequence, which rows of output and gradient are those of the batch's ids; null: 0, 1, 2, ...
@@ -39,6 +42,18 @@ struct Lanes {
     /// The places of a feature.
     [[nodiscard]] const std::int32_t* places_of(int feature) const {
         return places.empty() ? nullptr : at(places, feature);
+    }
+    /// Takes over whose samples there are, before they are dealt.
+    void share_as(const Lanes& other) {
+        shares.resize(other.shares.size());
+        for (std::size_t i = 0; i < shares.size(); ++i) {
+            shares[i].samples = other.shares[i].samples;
+            shares[i].wrong = other.shares[i].wrong;
+        }
+    }
+    /// Makes it a batch of this rank's samples, once they are dealt.
+    void keep_share(int rank) {
+        if (!shares.empty()) batch.narrow_to(at(shares, rank).batch);
     }
     /// Makes it a batch of no samples, with results of no rows: as that a wrong batch goes on until all ranks know.
     void clear_batch() {

@@ -48,6 +48,9 @@ struct LanesOfRanks {
     const RowTiers* tiers = nullptr;
     const CoalescedTables* coalesced = nullptr;
 
+    bool at_owner = false;  ///< ranks are given all ranks' ids of their own tables
+    bool tiered = false;    ///< every rank has rows of every table
+
     Blocks vectors;             ///< where the vectors are now
     std::vector<Blocks> trail;  ///< where they were before each step that moved them
 
@@ -62,6 +65,10 @@ struct LanesOfRanks {
             for (std::size_t s = 0; s < shards.size(); ++s)
                 if (placement->holds(rank, shards[s])) use(key + s, t, shards[s]);
         }
+    }
+    /// Whether `rank` is given a feature's ids of all ranks.
+    [[nodiscard]] bool is_given(int rank, int feature) const {
+        return at_owner && (tiered || placement->has_part(rank, feature));
     }
     /// The first block of a table's first feature.
     [[nodiscard]] std::size_t key_of(int table) const {

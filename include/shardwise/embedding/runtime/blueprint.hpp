@@ -122,6 +122,9 @@ class LayerBlueprint {
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return tables_; }
     [[nodiscard]] const LayerTraits& traits() const noexcept { return traits_; }
     [[nodiscard]] const LayerFeatures& features() const noexcept { return features_; }
+    /// The features whose ids `rank` is given: all, or with Ids<AtOwner> those that look up rows which are there.
+    /// \throws BadInput when there is no such rank
+    [[nodiscard]] std::vector<int> given_features(int rank) const;
     /// The plans of the layer, side by side, and which features each has.
     [[nodiscard]] const std::vector<Part>& parts() const noexcept { return parts_; }
     [[nodiscard]] const steps::FeaturesByPlan& features_by_plan(BatchKind kind = BatchKind::any) const noexcept {
@@ -236,6 +239,7 @@ class LayerBlueprint {
     void tally_flight_messages(const std::vector<SegmentCost>& costs, int rank, MemoryTally& tally,
                                BatchKind kind) const;
     void tally_serving(const std::vector<steps::BatchView>& batches, MemoryTally& tally, int rank) const;
+    void tally_batch(const std::vector<steps::BatchView>& batches, MemoryTally& tally, int rank, BatchKind kind) const;
     void tally_half(const std::vector<steps::BatchView>& batches, const std::vector<bool>& given,
                     const Program& program, MemoryTally& tally, int rank) const;
     void touch(int group, CostTree<steps::EmbeddingCost>& tree, SyncTally& sync) const;

@@ -24,7 +24,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
       features_{tables_, traits_.pools},
-      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns()} {
+      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns(), traits_.at_owner} {
     traits_.rule = for_groups(traits_.rule, groups_.count());
     check_sizes();
     inner_tables_ = tables_;
@@ -177,12 +177,13 @@ SHARDWISE_INLINE void LayerBlueprint::place(const std::vector<int>& tower_of, st
             for (TablePlacement& table : part.placement.tables)
                 if (traits_.tiered) table.dense = at(dense_sums_, table.table)[i];
             const bool at_home = part.placement.home.size == 1;
-            part.pooling = {.pooled = pooled,
-                            .beside_pooled = by_table,
-                            .every_bag = at_home || (pooled && traits_.over_relays(sharding, pooled)),
-                            .distinct = traits_.coalesced,
-                            .words = coalesced_tables_.words,
-                            .mean = {}};
+            part.pooling = {
+                .pooled = pooled,
+                .beside_pooled = by_table,
+                .every_bag = at_home || traits_.at_owner || (pooled && traits_.over_relays(sharding, pooled)),
+                .distinct = traits_.coalesced,
+                .words = coalesced_tables_.words,
+                .mean = {}};
             auto& features = features_by_plan_.features.emplace_back();
             for (const FeaturePlacement& feature : part.placement.features) {
                 features.push_back(feature.feature);
@@ -231,6 +232,19 @@ SHARDWISE_INLINE std::vector<int> LayerBlueprint::tables_of(const ShardingTraits
         if ((any || asked == sharding.name) && is_pooled == pooled) numbers.push_back(static_cast<int>(t));
     }
     return numbers;
+}
+
+SHARDWISE_INLINE std::vector<int> LayerBlueprint::given_features(int rank) const {
+    check_rank(rank);
+    const int index = groups_.ranks.index_of(rank);
+    std::vector<int> given;
+    for (const Part& part : parts_)
+        for (std::size_t f = 0; f < part.placement.features.size(); ++f)
+            if (traits_.tiered || !traits_.at_owner || part.placement.has_part(index, static_cast<int>(f)))
+                given.push_back(part.placement.features[f].feature);
+    std::sort(given.begin(), given.end());
+    given.erase(std::unique(given.begin(), given.end()), given.end());
+    return given;
 }
 
 SHARDWISE_INLINE std::vector<std::string> LayerBlueprint::branches() const {

@@ -30,6 +30,8 @@ void LayerBlueprint::bind(CostTree<Lanes>& tree, BatchKind kind) const {
         lanes.features = &features_by_plan(kind);
         lanes.tiers = &row_tiers(kind);
         lanes.coalesced = &coalesced_tables_;
+        lanes.at_owner = traits_.at_owner && kind == BatchKind::any;
+        lanes.tiered = traits_.tiered;
         return lanes;
     };
     states({});
@@ -194,7 +196,9 @@ SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::most_bytes() const {
 SHARDWISE_INLINE SlotLayout LayerBlueprint::slot_layout(const SegmentCost& most, int rank) const {
     SlotLayout layout;
     const bool requests = bound_.has_halves() && most.segment == 0;
-    layout.slots = requests ? request_slots(bound_.k) : answer_slots(bound_.k);
+    layout.slots = bound_.at_owner ? exchange_slots(bound_.k)
+                   : requests      ? request_slots(bound_.k)
+                                   : answer_slots(bound_.k);
     const auto bytes = [](const TierTraffic& cell) { return cell.payload + cell.control; };
     for (int peer = 0; peer < world().ranks(); ++peer) {
         layout.from.push_back(bytes(most.traffic.at(peer, rank)));
@@ -278,6 +282,26 @@ SHARDWISE_INLINE void LayerBlueprint::tally_flight_messages(const std::vector<Se
     tally_messages(copied, world(), rank, tally);
 }
 
+/// What a flight keeps of the lengths of its batch.
+SHARDWISE_INLINE void LayerBlueprint::tally_batch(const std::vector<steps::BatchView>& batches, MemoryTally& tally,
+                                                  int rank, BatchKind kind) const {
+    if (!traits_.at_owner || kind == BatchKind::hot) {
+        tally.need(at(batches, rank).bytes());
+        tally.need(0);
+        return;
+    }
+    std::int64_t samples = 0;
+    bool single = true;
+    for (int index = 0; index < topology_.ranks(); ++index) {
+        const steps::BatchView& batch = at(batches, groups_.ranks.rank_of(groups_.ranks.group_of(rank), index));
+        samples += batch.samples();
+        single &= batch.bytes() == 0;
+    }
+    const std::int64_t given = std::ssize(given_features(rank));
+    tally.need(single ? 0 : 4 * given * samples);
+    tally.need(given == std::ssize(features_.names) ? 0 : 4 * samples);
+}
+
 SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::BatchView> batches, MemoryTally* tally,
                                                          int rank, BatchKind kind, SyncTally* sync) const {
     const Program& program = traits_.program_of(kind);
@@ -285,7 +309,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         check(batch);
     if (tally != nullptr) {
         tally->begin_batch();
-        tally->need(at(batches, rank).bytes());
+        tally_batch(batches, *tally, rank, kind);
         tally->need(4 * features_.output_elements(at(batches, rank)));
     }
     MemoryTally* whole = tally;  // of a flight that has no halves
@@ -316,7 +340,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         look_up(group, tree, cost.looked_up);
         touch(group, tree, *sync);
     }
-    if (!bound_.has_halves()) shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
+    if (!bound_.errors_stay()) shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
     for (const SegmentCost& segment : cost.segments)
         (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
     if (whole != nullptr) tally_flight_messages(cost.segments, rank, *whole, kind);
@@ -355,9 +379,16 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
     tree.own.expected_batch =
         steps::ExpectedBatch{workload, all, std::vector<double>(all.size(), 1.0), workload.weighted};
     if (path_of(0).empty()) tree.own.begin(workload);
-    for (MemoryTally& tally : tallies) {
+    for (std::size_t i = 0; i < tallies.size(); ++i) {
+        MemoryTally& tally = tallies[i];
         tally.begin_batch();
-        tally.need(tree.own.expected_batch.bytes());
+        const bool single = tree.own.expected_batch.bytes() == 0;
+        const auto features = std::ssize(features_.names);
+        const auto given = std::ssize(
+            given_features(groups.rank_of(groups.group_of(first), groups.index_of(first) + static_cast<int>(i))));
+        const std::int64_t samples = traits_.at_owner ? in_a_step : workload.samples;
+        tally.need(single ? 0 : 4 * given * samples);
+        tally.need(given == features ? 0 : 4 * samples);
         tally.need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
     }
     ExpectedLayerCost cost{.segments = {},

@@ -121,6 +121,10 @@ class LayerBase {
     /// \throws BadInput on this rank for hot batches of a layer whose first tier is not on every rank
     template <class Id>
     Flight start(const JaggedView<Id>& batch, BatchKind kind, const SourceLocation& where = SourceLocation::current()) {
+        if (blueprint_.traits().at_owner && kind == BatchKind::any)
+            throw BadInput{
+                "this layer is given all ranks' ids (Ids<AtOwner>): say behind the batch how many of its samples are "
+                "each rank's"};
         make_room(kind, where);
         detail::LayerState& state = free_state(kind);
         state.flight.called_from(where);
@@ -135,6 +139,35 @@ class LayerBase {
         begin(state, kind, wrong);
         return Flight{state};
     }
+    /// With Ids<AtOwner>: starts the lookup of a batch with all ranks' samples, one rank's behind the other's, and of
+    /// the features that this rank is given (`given_features`). Collective: all ranks start as many, also where none of
+    /// the samples are theirs, and give the same `samples`. The result is that of this rank's samples.
+    /// \param samples  (rank of the group): how many are whose
+    /// \throws BadInput on this rank for layers whose ranks have the ids of their own samples
+    template <class Id>
+    Flight start(const JaggedView<Id>& batch, std::span<const std::int64_t> samples,
+                 const SourceLocation& where = SourceLocation::current()) {
+        if (!blueprint_.traits().at_owner)
+            throw BadInput{
+                "this layer's ranks have the ids of their own samples: give it these alone, or the layer "
+                "Ids<AtOwner>"};
+        make_room(BatchKind::any, where);
+        detail::LayerState& state = free_state(BatchKind::any);
+        state.flight.called_from(where);
+        std::string wrong;
+        begin_shares(state);
+        try {
+            state.batch().bind(batch, given_names_);
+            state.share_out(given_, samples);
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+        begin(state, BatchKind::any, check_shares(state, wrong));
+        return Flight{state};
+    }
+    /// The features whose ids this rank is given, by number: all, or with Ids<AtOwner> those that look up rows which
+    /// are here.
+    [[nodiscard]] const std::vector<int>& given_features() const noexcept { return given_; }
 
     /// The result of a flight's lookup; valid until the flight ends. Collective.
     /// \throws BadInput on every rank when any rank's batch is wrong; the flight is over then. Where ranks may be apart
@@ -161,7 +194,8 @@ class LayerBase {
         std::string wrong;
         try {
             steps::BatchView bound;
-            bound.bind(batch, features());
+            bound.bind(batch, given_names_);
+            bound.spread(given_, features().size());
             blueprint_.check(bound);
         } catch (const BadInput& error) {
             wrong = error.what();
@@ -283,6 +317,8 @@ class LayerBase {
               RequestCounts& requests);
     void make_lag(const Itinerary& way);
     void make_room(BatchKind kind, const SourceLocation& where);
+    void begin_shares(detail::LayerState& state) const;
+    [[nodiscard]] std::string check_shares(detail::LayerState& state, const std::string& wrong) const;
     [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;
     [[nodiscard]] std::uint16_t digest_now(BatchKind kind) const;
     [[nodiscard]] detail::LayerState* oldest();
@@ -305,7 +341,9 @@ class LayerBase {
     LayerOptions options_;
     std::unique_ptr<MemoryAccount> own_memory_;
     LayerBlueprint blueprint_;
-    int index_;                        // of this rank in its group
+    int index_;               // of this rank in its group
+    std::vector<int> given_;  // numbers of the features whose ids this rank is given
+    std::vector<std::string> given_names_;
     TowerModules towers_;              // with this rank's module
     Digest digest_;                    // of all that ranks have to agree on, but programs and the number of steps
     std::vector<HeldShards> held_;     // (part)

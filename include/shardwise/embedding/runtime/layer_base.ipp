@@ -25,6 +25,7 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
           options.towers,  options.rows,      options.groups,
           options.room,    options.bound,     (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
       index_{groups().index_of(comm.rank())},
+      given_{blueprint_.given_features(comm.rank())},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
     options_.learning_rate.check();
@@ -37,6 +38,8 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
         throw BadInput{
             "LayerOptions::slots has no effect where ranks go step by step: leave it out, or give the layer "
             "Collective<BoundedLag<>>"};
+    for (const int feature : given_)
+        given_names_.push_back(at(features(), feature));
     make_stores();
     work_.resource = &options_.memory->work();
     looked_up_ = std::vector<steps::LookedUpRows>(stores_.size());
@@ -89,8 +92,9 @@ SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
     way.payload.resize(program.posts());
     bind(way.states, kind, looked_up_, row_counts_, request_counts_);
     if (kind == BatchKind::any && blueprint_.bound().bounded) make_lag(*way.itinerary);
-    if (!blueprint_.bound().has_halves()) return;
-    way.itinerary = kind == BatchKind::any ? way.itinerary->asking() : way.itinerary->alone();
+    if (!blueprint_.bound().errors_stay()) return;
+    const bool asks = kind == BatchKind::any && blueprint_.bound().has_halves();
+    way.itinerary = asks ? way.itinerary->asking() : way.itinerary->alone();
 }
 
 SHARDWISE_INLINE void LayerBase::bind(States& bound, BatchKind kind, std::vector<steps::LookedUpRows>& looked_up,
@@ -205,6 +209,42 @@ SHARDWISE_INLINE std::string LayerBase::beyond_bound(const steps::BatchView& bat
     return wrong;
 }
 
+/// Nobody's samples yet, whatever the batch will be found to be.
+SHARDWISE_INLINE void LayerBase::begin_shares(detail::LayerState& state) const {
+    state.batch().clear();
+    auto& shares = state.lanes().shares;
+    shares.resize(static_cast<std::size_t>(topology().ranks()));
+    for (steps::BatchShare& share : shares) {
+        share.samples = 0;
+        share.wrong.clear();
+    }
+}
+
+/// Each rank is told what is wrong with its own bags, and the others' go on. \param wrong  with all of them
+/// \returns what is wrong with this rank's, or where ranks agree on errors, with any
+SHARDWISE_INLINE std::string LayerBase::check_shares(detail::LayerState& state, const std::string& wrong) const {
+    auto& shares = state.lanes().shares;
+    const bool stays = blueprint_.bound().errors_stay();
+    std::string first;
+    for (int index = 0; index < static_cast<int>(shares.size()); ++index) {
+        steps::BatchShare& share = at(shares, index);
+        share.wrong = wrong.empty() ? beyond_bound(share.batch) : wrong;
+        try {
+            if (share.wrong.empty()) blueprint_.check(share.batch);
+        } catch (const BadInput& error) {
+            share.wrong = error.what();
+        }
+        if (share.wrong.empty()) continue;
+        if (index != index_ && wrong.empty())
+            share.wrong = concat({"of the samples of rank ", groups().rank_of(groups().group_of(comm_.rank()), index),
+                                  ", ", share.wrong});
+        if (first.empty() && (index == index_ || !stays)) first = share.wrong;
+        if (index != index_) share.wrong += concat({" (found by rank ", comm_.rank(), ")"});
+    }
+    state.leave_out_wrong();
+    return first;
+}
+
 SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
     if (lag_ == nullptr) return;
     lag_->begin_to_serve();
@@ -216,7 +256,16 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
     }
     JaggedView<std::int64_t> none;
     none.features = std::ssize(features());
-    lag_->schedule().drain([&] { start(none, where).end(); }, where);
+    const std::vector<std::int64_t> of_nobody(static_cast<std::size_t>(topology().ranks()));
+    none.features = blueprint_.traits().at_owner ? std::ssize(given_) : none.features;
+    lag_->schedule().drain(
+        [&] {
+            if (blueprint_.traits().at_owner)
+                start(none, of_nobody, where).end();
+            else
+                start(none, where).end();
+        },
+        where);
 }
 
 SHARDWISE_INLINE std::uint16_t LayerBase::digest_now(BatchKind kind) const {
@@ -328,7 +377,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
 
 SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind, const std::string& wrong) {
     state.looked_up = false;
-    state.allocate_output();
+    state.allocate_output(index_);
     LagSchedule* const schedule = state.schedule;
     const std::uint16_t digest = digest_now(kind);
     state.flight.prepare(schedule != nullptr ? schedule->started() + 1 : ++flights_, digest);

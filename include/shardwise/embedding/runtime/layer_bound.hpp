@@ -51,10 +51,12 @@ struct BoundPolicy {
 struct LayerBound {
     /// \throws BadInput for options that have no effect or contradict the policy, a k below 0 or, where rows learn,
     /// above it, no samples, and numbers of ids that are not one, or one a feature
-    LayerBound(const BoundPolicy& policy, const BoundOptions& options, std::size_t features, bool learns);
+    LayerBound(const BoundPolicy& policy, const BoundOptions& options, std::size_t features, bool learns,
+               bool at_owner);
 
     bool bounded = false;
     bool learns = false;
+    bool at_owner = false;  ///< nobody asks, and nobody answers
     int k = 0;
     std::int64_t samples = 0;
     std::vector<std::int64_t> ids;  ///< (feature)
@@ -62,8 +64,10 @@ struct LayerBound {
     Serve serve = Serve::together;
     Progress progress = Progress::calls;  // a rank's own affair
 
-    /// Whether errors stay on the rank of their samples, and a flight has two halves.
-    [[nodiscard]] bool has_halves() const noexcept { return bounded && !learns; }
+    /// Whether errors stay on the rank of their samples.
+    [[nodiscard]] bool errors_stay() const noexcept { return bounded && !learns; }
+    /// Whether a flight has two halves, of which one asks and the other answers.
+    [[nodiscard]] bool has_halves() const noexcept { return errors_stay() && !at_owner; }
     /// What is wrong with a batch of so many samples, and ids of a feature; empty: nothing.
     [[nodiscard]] std::string beyond(std::int64_t samples) const;
     [[nodiscard]] std::string beyond(const std::string& feature, std::size_t number, std::int64_t count) const;

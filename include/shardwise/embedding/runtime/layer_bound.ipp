@@ -9,8 +9,8 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOptions& options, std::size_t features,
-                                        bool learning)
-    : bounded{policy.bounded}, learns{learning} {
+                                        bool learning, bool given_at_owner)
+    : bounded{policy.bounded}, learns{learning}, at_owner{given_at_owner} {
     if (!bounded) {
         if (options != BoundOptions{})
             throw BadInput{
@@ -27,12 +27,13 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
         throw BadInput{concat({"a lag of ", k,
                                " batches where rows learn: others would look up rows that are yet to be updated; give "
                                "0, or the layer Optimizer<Frozen>"})};
-    if (learns && options.serve)
-        throw BadInput{concat({"serve ", name_of(*options.serve),
-                               " has no effect where rows learn, and ranks answer step by step: leave it out"})};
-    if (learns && options.progress)
-        throw BadInput{concat({"progress ", name_of(*options.progress),
-                               " has no effect where rows learn, and ranks answer step by step: leave it out"})};
+    const char* const why = learns     ? "where rows learn, and ranks answer step by step"
+                            : at_owner ? "with Ids<AtOwner>, where nobody asks"
+                                       : nullptr;
+    if (why != nullptr && options.serve)
+        throw BadInput{concat({"serve ", name_of(*options.serve), " has no effect ", why, ": leave it out"})};
+    if (why != nullptr && options.progress)
+        throw BadInput{concat({"progress ", name_of(*options.progress), " has no effect ", why, ": leave it out"})};
     if (options.samples < 1)
         throw BadInput{concat({"batches of at most ", options.samples,
                                " samples: slots have room for what a batch may have; say it in "

@@ -60,11 +60,18 @@ struct LayerState {
     LayerFlight* handle = nullptr;
     LagSchedule* schedule = nullptr;  // of flights that may be apart
     bool looked_up = false;
+    std::int64_t samples = 0;        // of this rank
+    JaggedBatch<std::int64_t> kept;  // of a batch in which some ranks' bags are wrong, those of the others
 
     [[nodiscard]] steps::Lanes& lanes() { return frame.lanes(); }
     [[nodiscard]] steps::BatchView& batch() { return lanes().batch; }
-    /// Makes room for the result of the batch.
-    void allocate_output();
+    /// With Ids<AtOwner>: the batch is of these features, and of so many samples of each rank of the group.
+    /// \throws BadInput where the numbers do not fit
+    void share_out(std::span<const int> given, std::span<const std::int64_t> counts);
+    /// The bags of ranks whose share is wrong are left out.
+    void leave_out_wrong();
+    /// Makes room for the result of the batch. \param rank  this one's index in its group
+    void allocate_output(int rank);
     [[nodiscard]] LayerVectors vectors();
     /// A gradient of another shape is bad input; the ranks agree on it at the next exchange, before any row changes.
     void bind_gradient(const LayerVectors& given);

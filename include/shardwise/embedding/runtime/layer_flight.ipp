@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "shardwise/core/at.hpp"
@@ -12,9 +13,55 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-SHARDWISE_INLINE void LayerState::allocate_output() {
-    const steps::BatchView& given = batch();
-    const std::int64_t samples = given.samples();
+SHARDWISE_INLINE void LayerState::share_out(std::span<const int> given, std::span<const std::int64_t> counts) {
+    std::vector<steps::BatchShare>& shares = lanes().shares;
+    if (counts.size() != shares.size())
+        throw BadInput{concat({counts.size(), " numbers of samples for ", shares.size(),
+                               " ranks: say how many of the batch's samples are each rank's, in the order of ranks"})};
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (counts[i] < 0 || counts[i] > batch().samples() - sum) {
+            sum = -1;
+            break;
+        }
+        sum += counts[i];
+    }
+    if (sum != batch().samples())
+        throw BadInput{concat({"numbers of samples of each rank that are not those of the batch, which has ",
+                               batch().samples(), ": give numbers from 0 on that add up to it"})};
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        shares[i].samples = counts[i];
+    batch().spread(given, features->names.size());
+    deal_shares(batch(), shares);
+}
+
+SHARDWISE_INLINE void LayerState::leave_out_wrong() {
+    std::vector<steps::BatchShare>& shares = lanes().shares;
+    if (std::all_of(shares.begin(), shares.end(), [](const auto& share) { return share.wrong.empty(); })) return;
+    const bool weighted = batch().weighted();
+    kept = {.samples = 0, .features = std::ssize(features->names)};
+    for (steps::BatchShare& share : shares) {
+        if (!share.wrong.empty()) share.samples = 0;
+        kept.samples += share.samples;
+    }
+    for (int f = 0; f < static_cast<int>(features->names.size()); ++f)
+        for (const steps::BatchShare& share : shares) {
+            std::int64_t id = share.samples == 0 ? 0 : share.batch.first_value(f);
+            for (std::int64_t sample = 0; sample < share.samples; ++sample) {
+                kept.lengths.push_back(static_cast<std::int32_t>(share.batch.length(f, sample)));
+                for (const std::int64_t end = id + kept.lengths.back(); id < end; ++id) {
+                    kept.values.push_back(share.batch.id(id));
+                    if (weighted) kept.weights.push_back(share.batch.weight(id));
+                }
+            }
+        }
+    batch().bind(kept.view(), features->names);
+    deal_shares(batch(), shares);
+}
+
+SHARDWISE_INLINE void LayerState::allocate_output(int rank) {
+    const steps::BatchView& given = lanes().shares.empty() ? batch() : at(lanes().shares, rank).batch;
+    samples = given.samples();
     const std::int64_t elements = features->output_elements(given);
     float* const data = buffer.resize(static_cast<std::size_t>(elements)).data();
     float* next = data + samples * features->width;  // sequences lie behind the pooled matrix
@@ -38,13 +85,12 @@ SHARDWISE_INLINE void LayerState::allocate_output() {
 }
 
 SHARDWISE_INLINE LayerVectors LayerState::vectors() {
-    return {.pooled = {buffer.data(), batch().samples(), features->width}, .sequences = sequences, .lengths = lengths};
+    return {.pooled = {buffer.data(), samples, features->width}, .sequences = sequences, .lengths = lengths};
 }
 
 SHARDWISE_INLINE std::string LayerState::wrong_gradient(const LayerVectors& given) {
     const auto shape = [](std::int64_t rows, std::int64_t columns) { return concat({rows, " x ", columns}); };
     const MatrixView<const float>& all = given.pooled;
-    const std::int64_t samples = batch().samples();
     if (features->width > 0 && (all.rows() != samples || all.columns() != features->width))
         return concat({"the gradient is ", shape(all.rows(), all.columns()), ", and the output ",
                        shape(samples, features->width)});

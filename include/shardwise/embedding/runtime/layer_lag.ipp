@@ -31,7 +31,7 @@ SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itine
       on_thread_{blueprint.bound().progress == Progress::thread},
       rounds_{open(blueprint, slots)} {
     const LayerBound& bound = blueprint.bound();
-    if (!learns_) {
+    if (bound.has_halves()) {
         frame_.emplace(way.program(), states);
         steps::BatchView& batch = frame_->lanes().batch;
         JaggedView<std::int64_t> none;

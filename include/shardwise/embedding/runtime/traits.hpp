@@ -42,6 +42,7 @@ struct LayerTraits {
     bool hierarchical = false;              ///< tables are placed in towers
     bool two_stage = false;                 ///< parts of a bag are summed on each host
     bool coalesced = false;                 ///< plans are of lists of distinct ids, one a table
+    bool at_owner = false;                  ///< ranks are given all ranks' ids of their own tables
     std::vector<ShardingTraits> shardings;  ///< a plan each; with Pools::by_table two, of pooled features and sequences
     std::shared_ptr<const RowRule> rule;
     const OrderTraits* order = nullptr;

@@ -28,13 +28,15 @@ struct VectorsFamily {
     using Tapes = boost::mp11::mp_list<VectorTape>;
     using Sees = boost::mp11::mp_list<const Store, const Wires, const WorkMemory>;
 };
+/// \tparam ForwardTape  of the exchange whose adjoint it is
+template <class ForwardTape>
 struct GradientsFamily {
-    using Tapes = boost::mp11::mp_list<GradientTape, VectorTape>;
+    using Tapes = boost::mp11::mp_list<GradientTape, ForwardTape>;
     using Sees = boost::mp11::mp_list<const PlanPooling, const Wires, const WorkMemory>;
 };
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<false>);
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, VectorsFamily<true>);
-SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GradientsFamily);
+SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, GradientsFamily<VectorTape>);
 
 /// The adjoint of an ExchangeVectors: the gradient of each block to the rank that sent it. Sizes are known on both
 /// sides.
@@ -43,8 +45,8 @@ struct ExchangeGradients {
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<ExchangeGradients, Exchanged>;
     using Crosses = typename Exchanged::Crosses;
-    using Sees = GradientsFamily::Sees;
-    using Family = GradientsFamily;
+    using Family = GradientsFamily<typename Exchanged::Tape>;
+    using Sees = typename Family::Sees;
     using Tape = GradientTape;
     static std::string name() {
         return concat({"Exchange<", Crosses::name(), ", Gradients, ", std::string{Wire::name}, ">"});

@@ -15,16 +15,20 @@ namespace detail {
 
 struct ForkTablesBody {
     using View = shardwise::View<Lanes, boost::mp11::mp_list<>, ForkTablesFamily::Sees>;
-    static void run(StepEnv&, View& view) {
-        const Lanes& lanes = view.lanes();
+    static void run(StepEnv& env, View& view) {
+        Lanes& lanes = view.lanes();
         const auto& plans = view.state<FeaturesByPlan>().features;
         for (std::size_t p = 0; p < plans.size(); ++p) {
             Lanes& inside = view.branch(p);
             inside.batch.select(lanes.batch, plans[p]);
+            inside.share_as(lanes);
+            for (std::size_t rank = 0; rank < lanes.shares.size(); ++rank)
+                inside.shares[rank].batch.select(lanes.shares[rank].batch, plans[p]);
             inside.output.clear();
             for (const int feature : plans[p])
                 inside.output.push_back(at(lanes.output, feature));
         }
+        lanes.keep_share(env.rank);
     }
     static void shape(const CostEnv&, EmbeddingCost& cost, std::span<EmbeddingCost* const> plans) {
         for (std::size_t p = 0; p < plans.size(); ++p) {

@@ -31,6 +31,8 @@ struct TiersTape {
     std::vector<std::int64_t> cursor;  // (tier, feature): where ids go
     std::int64_t samples = 0;
     std::int64_t features = 0;
+    std::int64_t first_own = 0;  // sample of this rank
+    std::int64_t own = 0;        // its samples
 
     [[nodiscard]] std::int64_t cell(std::size_t tier, int feature) const {
         return static_cast<std::int64_t>(tier) * features + feature;
@@ -38,6 +40,10 @@ struct TiersTape {
     /// (sample): lengths of a feature's bags in a tier.
     [[nodiscard]] const std::int32_t* lengths_of(std::size_t tier, int feature) const {
         return lengths.data() + cell(tier, feature) * samples;
+    }
+    /// (sample of this rank).
+    [[nodiscard]] const std::int32_t* own_lengths_of(std::size_t tier, int feature) const {
+        return lengths_of(tier, feature) + first_own;
     }
 };
 struct CutTiersTape {
@@ -47,12 +53,14 @@ struct CutTiersTape {
 
 namespace detail {
 
-/// The sums that the tiers of a feature make take this many floats, beside what is written where it is wanted.
-inline constexpr auto results_of = [](const RowTiers& tiers, const auto& batch, int f) {
-    const RowTiers::Feature& feature = at(tiers.features, f);
-    return feature.pooled ? (tiers.tiers - 1) * batch.samples() * feature.dim : 0;
-};
-/// And their gradient that many.
+/// The sums that tiers make take this many floats, beside what is written where it is wanted.
+inline std::int64_t results_of(const RowTiers& tiers, std::int64_t samples) {
+    std::int64_t floats = 0;
+    for (const RowTiers::Feature& feature : tiers.features)
+        floats += feature.pooled ? (tiers.tiers - 1) * samples * feature.dim : 0;
+    return floats;
+}
+/// And the gradient of a feature that many.
 inline constexpr auto gradients_of = [](const RowTiers& tiers, const auto& batch, int f) {
     const RowTiers::Feature& feature = at(tiers.features, f);
     return feature.mean ? batch.samples() * feature.dim : 0;
@@ -85,23 +93,38 @@ struct ForkTiersBody {
             lanes.clear_batch();
         }
         TiersTape& tape = view.tape<TiersTape>();
+        tape.first_own = 0;
+        tape.own = lanes.shares.empty() ? lanes.batch.samples() : at(lanes.shares, env.rank).samples;
+        for (int rank = 0; rank < (lanes.shares.empty() ? 0 : env.rank); ++rank)
+            tape.first_own += at(lanes.shares, rank).samples;
         make_room(lanes.batch, tiers, tape, *view.state<WorkMemory>().resource);
         find_tiers(lanes.batch, lanes.times, tiers, tape, view.state<RowCounts>());
         deal(lanes.batch, tiers, tape);
         hand_out(view, tiers, tape);
+        lanes.keep_share(env.rank);
     }
     template <class Cost>
-    static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
+    static void memory(const CostEnv& env, const Cost& cost, int rank, MemoryTally& tally) {
         const auto& batch = cost.batch(rank);
         const RowTiers& tiers = *cost.tiers;
-        const std::int64_t ids = over_features(tiers, batch, ids_of);
+        typename Cost::Number all = 0;
+        std::int64_t samples = 0;
+        bool weighted = false;
+        for (int source = 0; source < env.topology.ranks(); ++source) {
+            if (source != rank && !cost.at_owner) continue;
+            for (int f = 0; f < static_cast<int>(tiers.features.size()); ++f)
+                all += cost.batch(source).values(f);
+            samples += cost.samples(source);
+            weighted |= cost.batch(source).weighted();
+        }
+        const std::int64_t ids = rounded_up(all);
         tally.need(ids);
-        tally.need(4 * tiers.tiers * std::ssize(tiers.features) * batch.samples());
+        tally.need(4 * tiers.tiers * std::ssize(tiers.features) * samples);
         tally.need(tiers.wide ? 0 : 4 * ids);
         tally.need(tiers.wide ? 8 * ids : 0);
-        tally.need(batch.weighted() ? 4 * ids : 0);
+        tally.need(weighted ? 4 * ids : 0);
         tally.need(any_sequence(tiers) ? 4 * ids : 0);
-        tally.need(4 * over_features(tiers, batch, results_of));
+        tally.need(4 * results_of(tiers, batch.samples()));
     }
     /// The batches of each plan, one after the other.
     static void shape(const CostEnv&, EmbeddingCost& cost, std::span<EmbeddingCost* const> plans) {
@@ -157,7 +180,7 @@ struct ForkTiersBody {
         tape.wide.on(memory).resize(tiers.wide ? ids : 0);
         tape.weights.on(memory).resize(batch.weighted() ? ids : 0);
         tape.places.on(memory).resize(any_sequence(tiers) ? ids : 0);
-        tape.results.on(memory).resize(static_cast<std::size_t>(over_features(tiers, batch, results_of)));
+        tape.results.on(memory).resize(static_cast<std::size_t>(results_of(tiers, tape.own)));
         tape.counts.assign(static_cast<std::size_t>(cells), 0);
     }
     static void find_tiers(const BatchView& batch, const std::uint32_t* times, const RowTiers& tiers, TiersTape& tape,
@@ -236,10 +259,12 @@ struct ForkTiersBody {
                     inside.output.push_back(at(lanes.output, f));
                     continue;
                 }
-                const MatrixView<float> result{results, tape.samples, feature.dim};
+                const MatrixView<float> result{results, tape.own, feature.dim};
                 inside.output.push_back(result);
                 results += result.rows() * result.columns();
             }
+            inside.share_as(lanes);
+            deal_shares(inside.batch, inside.shares);
         }
     }
     /// One rank's batch of one plan, for the cost reader.
@@ -290,7 +315,7 @@ struct MergeTiersBody {
             for (std::size_t i = 0; i < plans[p].size() && tier != 0; ++i) {
                 const int f = plans[p][i];
                 if (at(tiers.features, f).pooled)
-                    add(tape.lengths_of(tier, f), view.branch(p).output[i], at(lanes.output, f));
+                    add(tape.own_lengths_of(tier, f), view.branch(p).output[i], at(lanes.output, f));
             }
         }
         for (int f = 0; f < static_cast<int>(tape.features); ++f)

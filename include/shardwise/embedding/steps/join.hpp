@@ -49,12 +49,13 @@ struct CutGradients {
 /// Puts the shards of every bag together and writes the result where the user reads it: a sum along the tree where rows
 /// are split and pooled, interleaved where sequences are split by rows, side by side where columns are. Rows that this
 /// rank has yet to look up go straight there. Local; one pass.
-template <class S, class Pooling>
+/// \tparam First  the step that cut them up
+template <class S, class Pooling, class First = Split<S>>
 struct Join {
     template <class Form>
     using Out = std::enable_if_t<std::is_same_v<Form, HomeVectors>, Outputs>;
-    using Adjoint = Plan<CutGradients<Join, Split<S>>>;
-    using Uses = boost::mp11::mp_list<Join, Split<S>>;
+    using Adjoint = Plan<CutGradients<Join, First>>;
+    using Uses = boost::mp11::mp_list<Join, First>;
     using Sees = JoinFamily::Sees;
     using Family = JoinFamily;
     using Tape = JoinTape;

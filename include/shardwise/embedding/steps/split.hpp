@@ -2,19 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include <boost/mp11.hpp>
 
-#include "shardwise/core/at.hpp"
-#include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/lanes/forms.hpp"
+#include "shardwise/embedding/steps/splitter.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/step.hpp"
 #include "shardwise/sharding/policy.hpp"
@@ -23,29 +20,6 @@
 /// The first step of every plan of embedding tables: ids to the shards of their rows.
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
-
-/// What Split leaves to later steps.
-struct SplitTape {
-    std::vector<std::int64_t> first;  // (feature + 1): first id
-    Buffer<LocalRow> rows;            // (id) by block
-    Buffer<float> weights;            // (id) by block
-    Buffer<std::int32_t> shard_of;    // (id): where rows are split
-    Buffer<LocalRow> local_of;        // (id): where rows are split
-    Buffer<std::int32_t> lengths;     // (bag) by block: where they are others than the batch's
-    Buffer<std::int32_t> samples;     // (bag) by block: where some have no id
-    std::vector<IdBlock> blocks;      // (block): as they leave
-    struct Cursor {
-        std::int64_t row = 0;
-        std::int64_t bag = 0;
-        std::int64_t sample = -1;  // whose the bag is
-    };
-    std::vector<Cursor> cursor;  // (shard)
-
-    /// The block of a feature's shard.
-    [[nodiscard]] const IdBlock& block(const Placement& placement, int feature, int shard) const {
-        return at(blocks, placement.block_index(feature, shard));
-    }
-};
 
 struct SplitFamily {
     using Tapes = boost::mp11::mp_list<SplitTape>;
