@@ -19,10 +19,10 @@ namespace sw = shardwise;
 
 /// The plan of a layer on two hosts of two ranks, with the bytes of a batch of 64 samples a rank, one id a bag;
 /// coalesced, every id twice.
-template <class S, class C = sw::Flat, class R = sw::Raw>
+template <class S, class C = sw::Flat, class R = sw::Raw, class I = sw::AtSample>
 std::string description(bool mermaid) {
-    using Layer =
-        sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Requests<R>, sw::Optimizer<sw::RowwiseAdagrad<>>>;
+    using Layer = sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Requests<R>, sw::Ids<I>,
+                                     sw::Optimizer<sw::RowwiseAdagrad<>>>;
     std::string text;
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
         text = sw::describe(traits.program_of(sw::BatchKind::hot), {"dp"});
     }
     if (sharding == "coalesced") text = description<sw::Row, sw::Flat, sw::Coalesced>(mermaid);
+    if (sharding == "at_owner") text = description<sw::Table, sw::Flat, sw::Raw, sw::AtOwner>(mermaid);
     if (sharding == "groups") text = replica_groups(mermaid);
     std::fputs(text.c_str(), stdout);
     return text.empty() ? 2 : 0;

@@ -158,6 +158,7 @@ Setting any_setting(Dice& dice) {
         setting.names.optimizer = dice.pick(known.names("optimizer"));
         setting.names.pooling = dice.pick(known.names("pooling"));
         setting.names.requests = dice.pick(known.names("requests"));
+        setting.names.ids = dice.pick<std::string>({"at_sample", "at_sample", "at_owner"});
         setting.names.order = dice.pick(known.names("order"));
         setting.names.forward_wire = dice.pick(known.names("wire"));
         setting.names.backward_wire = dice.pick(known.names("wire"));

@@ -112,8 +112,20 @@ class EmbeddingLayer final : public LayerBase {
     /// Looks up one batch, start to end: valid until the next call. Collective.
     template <class Id>
     Output forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        static_assert(!policies::at_owner,
+                      "with Ids<AtOwner> a batch has all ranks' samples: say behind it how many are each rank's");
         current_.end();
         current_ = start(batch, where);
+        return forward(current_, where);
+    }
+    /// With Ids<AtOwner>: the same of a batch with all ranks' samples; see LayerBase::start. Collective.
+    template <class Id>
+    Output forward(const JaggedView<Id>& batch, std::span<const std::int64_t> samples,
+                   const SourceLocation& where = SourceLocation::current()) {
+        static_assert(policies::at_owner,
+                      "a batch has the samples of its own rank: give it alone, or the layer Ids<AtOwner>");
+        current_.end();
+        current_ = start(batch, samples, where);
         return forward(current_, where);
     }
     /// Learns from the batch of the last `forward`. Collective.

@@ -1,0 +1,23 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+// EXPECT: Ids<> takes AtSample or AtOwner
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/embedding/layer.hpp"
+
+namespace sw = shardwise;
+
+#ifndef SHARDWISE_EXPECT_FAIL
+using Layer = sw::EmbeddingLayer<sw::Ids<sw::AtSample>>;
+#else
+using Layer = sw::EmbeddingLayer<sw::Ids<int>>;
+#endif
+
+int main() {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        Layer layer{comm, {{.name = "a", .rows = 4, .dim = 2}}};
+        static_cast<void>(layer.forward(sw::JaggedView<std::int64_t>{}));
+        layer.backward({});
+    });
+}
