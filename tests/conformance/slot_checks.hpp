@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <random>
 #include <span>
@@ -221,6 +222,36 @@ inline void what_wait_gave_is_sent_on(sw::OneSidedRef slots, sw::CommunicatorRef
     barrier(comm);
 }
 
+/// Two threads of each rank, each with exchanges of its own.
+inline void two_threads_of_a_rank(sw::OneSidedRef slots, sw::CommunicatorRef comm) {
+    if (!slots.any_thread()) return;
+    constexpr std::size_t most = 30;
+    constexpr int k = 1;
+    sw::BoundedAllToAllV<std::uint32_t> one{slots, k, static_cast<std::int64_t>(most)};
+    sw::BoundedAllToAllV<std::uint32_t> other{slots, k, static_cast<std::int64_t>(most)};
+    const auto run = [&](sw::BoundedAllToAllV<std::uint32_t>& exchange) {
+        std::uint64_t waited = 0;
+        while (waited < 150) {
+            if (exchange.outstanding() <= k && exchange.started() < 150)
+                start(exchange, slots.rank(), slots.size(), most);
+            else
+                check_blocks(exchange.wait(), slots.rank(), waited++, most);
+        }
+    };
+    std::exception_ptr failed;
+    std::thread beside{[&] {
+        try {
+            run(other);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+    }};
+    run(one);
+    beside.join();
+    if (failed) std::rethrow_exception(failed);
+    barrier(comm);
+}
+
 inline void what_does_not_fit_is_refused(sw::OneSidedRef slots, sw::CommunicatorRef comm) {
     const auto refused = [](const std::string& expected, const auto& call) {
         try {
@@ -263,6 +294,7 @@ inline std::vector<SlotCheck> slot_checks() {
             {"exchanges at any pace", exchanges_at_any_pace},
             {"no slot is written before it was read", no_slot_is_written_before_it_was_read},
             {"what wait gave is sent on", what_wait_gave_is_sent_on},
+            {"two threads of a rank", two_threads_of_a_rank},
             {"what does not fit is refused", what_does_not_fit_is_refused}};
 }
 

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "conformance/checks.hpp"
+#include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/flex.hpp"
@@ -31,6 +33,8 @@ using Layers = testing::Types<
     sw::EmbeddingLayer<sw::Sharding<sw::Mixed<sw::DP, sw::Table, sw::Row>>, sw::Wire<sw::Bf16>>,
     sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>>,
     sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Pooling<sw::None>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Pooling<sw::Mean>, sw::Ids<sw::AtOwner>>,
+    sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Flex, sw::Row>>, sw::Ids<sw::AtOwner>, sw::Wire<sw::Bf16>>,
     sw::EmbeddingLayer<sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, sw::Requests<sw::Coalesced>, sw::Order<sw::WideTree>>,
     sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::TwoStage>, sw::Wire<sw::Bf16>>,
     sw::EmbeddingLayer<sw::Sharding<sw::Row>, sw::Collective<sw::Hierarchical>>,
@@ -65,12 +69,17 @@ TYPED_TEST(WarmStep, AllocatesNothing) {
             for (int k = 0; k < i % 4; ++k)
                 batch.values.push_back((i * 31 + k * 7 + comm.rank()) % 100);
         }
+        const std::vector<sw::JaggedView<std::int64_t>> alike(4, batch.view());
+        const auto given = sw::concatenated<std::int64_t>(alike, layer.given_features());
+        const std::vector<std::int64_t> samples(4, batch.samples);
         sw::JaggedBatch<std::int64_t> hot = batch;
         for (std::int64_t& id : hot.values)
             id %= 50;
         std::vector<float> numbers(static_cast<std::size_t>(16 * 3 * 5 * layer.width()), 0.25F);
         const auto step_of = [&](const sw::JaggedBatch<std::int64_t>& of, sw::BatchKind kind) {
-            auto flight = layer.start(of.view(), kind);
+            auto flight = TypeParam::policies::at_owner && kind == sw::BatchKind::any
+                              ? layer.start(given.view(), samples)
+                              : layer.start(of.view(), kind);
             const auto output = layer.forward(flight);
             if constexpr (TypeParam::pooled) {
                 layer.backward(std::move(flight), {numbers.data(), output.rows(), output.columns()});
@@ -94,6 +103,57 @@ TYPED_TEST(WarmStep, AllocatesNothing) {
         }
         EXPECT_EQ(fewest, 0);
         EXPECT_EQ(layer.memory().allocations(), counted_before);
+    });
+}
+
+template <class Layer>
+class WarmLookup : public testing::Test {};
+
+template <class... Policies>
+using Apart = sw::EmbeddingLayer<sw::Optimizer<sw::Frozen>, sw::Collective<sw::BoundedLag<1>>, Policies...>;
+using LayersApart = testing::Types<Apart<>, Apart<sw::Sharding<sw::Col<>>, sw::Pooling<sw::None>>,
+                                   Apart<sw::Sharding<sw::Tiered<sw::DP, sw::Row>>, sw::Requests<sw::Coalesced>>,
+                                   Apart<sw::Sharding<sw::Table>, sw::Ids<sw::AtOwner>, sw::Pooling<sw::Mean>>>;
+TYPED_TEST_SUITE(WarmLookup, LayersApart);
+
+/// Ranks that may be apart: a lookup and what it answers others.
+TYPED_TEST(WarmLookup, AllocatesNothing) {
+    sw::ThreadWorld world{sw::Topology{1, 3}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const std::vector<sw::TableConfig> tables{{.name = "a", .rows = 100, .dim = 8},
+                                                  {.name = "b", .rows = 50, .dim = 5}};
+        sw::ThreadSlots slots{comm};
+        TypeParam layer{comm, tables, {.bound = {.samples = 8, .ids = {24}}, .slots = slots}};
+        sw::JaggedBatch<std::int64_t> batch{.samples = 8, .features = 2, .values = {}, .lengths = {}, .weights = {}};
+        for (int i = 0; i < 16; ++i) {
+            batch.lengths.push_back(1 + i % 3);
+            for (int k = 0; k < batch.lengths.back(); ++k)
+                batch.values.push_back((i * 31 + k * 7) % 50);
+        }
+        const std::vector<sw::JaggedView<std::int64_t>> alike(3, batch.view());
+        const auto given = sw::concatenated<std::int64_t>(alike, layer.given_features());
+        const std::vector<std::int64_t> samples(3, batch.samples);
+        const auto start = [&] {
+            return TypeParam::policies::at_owner ? layer.start(given.view(), samples) : layer.start(batch.view());
+        };
+        const auto step = [&] {
+            auto first = start();
+            auto second = start();
+            static_cast<void>(layer.forward(first));
+            static_cast<void>(layer.forward(second));
+        };
+        for (int i = 0; i < 5; ++i)
+            step();
+        const std::int64_t counted_before = layer.memory().allocations();
+        std::int64_t fewest = 1000;
+        for (int round = 0; round < 10; ++round) {
+            const std::int64_t before = conformance::allocations;
+            step();
+            fewest = std::min(fewest, conformance::allocations - before);
+        }
+        EXPECT_EQ(fewest, 0);
+        EXPECT_EQ(layer.memory().allocations(), counted_before);
+        layer.drain();
     });
 }
 

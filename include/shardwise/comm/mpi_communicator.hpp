@@ -41,7 +41,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// again: the ranks no longer do the same thing. Records are pooled: a round like an earlier one allocates nothing (but
 /// inside MPI).
 ///
-/// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices.
+/// Constructing and destroying are collective. One thread a communicator; MPI_THREAD_FUNNELED suffices,
+/// but where a layer's thread answers other hosts (MpiTurn).
 /// Cost: one MPI message a message of a round (size / chunk_bytes more for a chunked one), its bytes and no more.
 class MpiCommunicator {
   public:

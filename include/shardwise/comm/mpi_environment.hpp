@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -76,7 +78,7 @@ class MpiHandle {
 
 }  // namespace detail
 
-/// Initializes MPI (MPI_THREAD_FUNNELED) unless that was done already; whoever initialized finalizes.
+/// Initializes MPI (MPI_THREAD_SERIALIZED) unless that was done already; whoever initialized finalizes.
 ///
 /// Both are collective. When an exception takes the environment away, finalizing would wait for ranks that never come:
 /// the job is aborted with exit status 3 instead.
@@ -86,8 +88,8 @@ class MpiEnvironment {
         int initialized = 0;
         MPI_Initialized(&initialized);
         if (initialized != 0) return;
-        int provided = 0;  // some implementations always say MPI_THREAD_SINGLE: one thread calls MPI, so that will do
-        detail::mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+        int provided = 0;  // where several threads are to call MPI, whoever starts them looks at what there is
+        detail::mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
         owner_ = true;
     }
     MpiEnvironment(const MpiEnvironment&) = delete;
@@ -105,6 +107,35 @@ class MpiEnvironment {
   private:
     int exceptions_;
     bool owner_ = false;
+};
+
+/// This thread's turn to call MPI, for as long as it lives, where several threads of a process do so: those of the
+/// library take turns, and a program that calls MPI itself meanwhile takes its own. Costs nothing but a load while
+/// there is one thread.
+class [[nodiscard]] MpiTurn {
+  public:
+    MpiTurn() {
+        if (several().load(std::memory_order_acquire)) lock_ = std::unique_lock{mutex()};
+    }
+    /// Whether MPI lets threads take turns: it was initialized with MPI_THREAD_SERIALIZED or more.
+    [[nodiscard]] static bool possible() {
+        int provided = MPI_THREAD_SINGLE;
+        detail::mpi_check(MPI_Query_thread(&provided), "MPI_Query_thread");
+        return provided >= MPI_THREAD_SERIALIZED;
+    }
+    /// From here on threads take turns.
+    static void begin() { several() = true; }
+
+  private:
+    static std::atomic<bool>& several() {
+        static std::atomic<bool> value{false};
+        return value;
+    }
+    static std::recursive_mutex& mutex() {
+        static std::recursive_mutex one;
+        return one;
+    }
+    std::unique_lock<std::recursive_mutex> lock_;
 };
 
 /// What a MpiCommunicator and run_mpi are made with; the same on all ranks.

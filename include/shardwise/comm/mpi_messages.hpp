@@ -81,6 +81,7 @@ class MpiMessages {
         return Digest{}.add(std::string_view{label.step}).add(std::int64_t{label.flight}).bits16() % marks;
     }
     void send(std::uint32_t round, std::uint64_t mark, int to, std::span<const std::byte> bytes) {
+        const MpiTurn turn;
         const std::uint32_t at = add(round, mark, to, peers_.at(static_cast<std::size_t>(to)).sent++);
         MpiMessage& message = messages_[at];
         message.size = static_cast<std::int64_t>(bytes.size());
@@ -91,6 +92,7 @@ class MpiMessages {
         send_chunk(message, requests_.back());
     }
     void expect(std::uint32_t round, std::uint64_t mark, const InMessage& in) {
+        const MpiTurn turn;
         Peer& peer = peers_.at(static_cast<std::size_t>(in.from));
         const std::uint32_t at = add(round, mark, in.from, peer.received++);
         MpiMessage& message = messages_[at];
@@ -112,6 +114,7 @@ class MpiMessages {
     /// \returns whether anything moved
     template <class Done>
     bool progress(const Done& done) {
+        const MpiTurn turn;
         const bool arrivals = progress_arrivals();
         if (progress_requests(done) || arrivals) return true;
         return marked() && ++idle_ % foreign_every == 0 && receive_foreign();
@@ -122,6 +125,7 @@ class MpiMessages {
     /// Takes back all receives whose message has not come: once progress_requests was called, MPI knows nothing of
     /// their memory any more.
     void withdraw() {
+        const MpiTurn turn;
         for (std::size_t slot = 0; slot < requests_.size(); ++slot)
             if (ahead(slot)) mpi_check(MPI_Cancel(&requests_[slot]), "MPI_Cancel");
     }
@@ -321,6 +325,7 @@ class MpiMessages {
 template <class Done>
 bool MpiMessages::progress_requests(const Done& done) {
     if (requests_.empty()) return false;
+    const MpiTurn turn;
     completed_.resize(requests_.size());
     statuses_.resize(requests_.size());
     int count = 0;

@@ -37,8 +37,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// until it is there (MPI_Put, MPI_Win_flush), and then puts its tag. Receivers poll: for about 0.1 ms, then yielding,
 /// then sleeping in between.
 ///
-/// Constructing, `open` and destroying are collective. Across hosts of one thread, and progress is made inside calls;
-/// where all ranks share a host, of any threads. MPI_THREAD_FUNNELED suffices.
+/// Constructing, `open` and destroying are collective. Of any threads where all ranks share a host; across, where MPI
+/// has MPI_THREAD_SERIALIZED, which MpiEnvironment asks for, and then threads take turns (MpiTurn). Progress is made
+/// inside calls.
 /// Cost: within a host a store a put. Across, two operations of MPI a put, of its bytes and 8, and a wait for both.
 /// Memory: the slots, and what leaves for other hosts.
 class MpiSlots {
@@ -51,7 +52,9 @@ class MpiSlots {
           rank_{comm_.rank()},
           topology_{detail::mpi_topology(comm_.get(), options)},
           uncaught_{std::uncaught_exceptions()} {
-        if (topology_.hosts > 1) detail::refuse_ucx_windows();
+        if (topology_.hosts == 1) return;
+        detail::refuse_ucx_windows();
+        if (any_thread()) MpiTurn::begin();
     }
     MpiSlots(const MpiSlots&) = delete;
     MpiSlots& operator=(const MpiSlots&) = delete;
@@ -81,10 +84,14 @@ class MpiSlots {
     }
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return window(id).room(id); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) {
-        if (window(id).put(id, tag, bytes)) leaving_.push_back(id);
+        if (!window(id).put(id, tag, bytes)) return;
+        const MpiTurn turn;
+        leaving_.push_back(id);
     }
-    /// What leaves for other hosts: first the messages, then, once they are there, their tags.
+    /// What leaves for other hosts, by whichever thread: first the messages, then, once they are there, their tags.
     void flush() {
+        if (topology_.hosts == 1) return;
+        const MpiTurn turn;
         for (const SlotId& id : leaving_)
             window(id).send(id);
         for (const SlotId& id : leaving_)
@@ -103,6 +110,7 @@ class MpiSlots {
     }
     void progress(SlotWait&) {
         if (topology_.hosts == 1) return;
+        const MpiTurn turn;
         for (auto& window : windows_)
             window->progress(comm_.get());
     }
@@ -123,7 +131,7 @@ class MpiSlots {
                                      describe_with_place(wait.label), ", for ranks ", peers})};
     }
     void wake() {}
-    [[nodiscard]] bool any_thread() const noexcept { return topology_.hosts == 1; }
+    [[nodiscard]] bool any_thread() const { return topology_.hosts == 1 || MpiTurn::possible(); }
 
   private:
     using Clock = std::chrono::steady_clock;

@@ -56,8 +56,10 @@ class LagSchedule {
 
   private:
     bool answer();
-    void wait_until(const char* what, std::uint64_t flight, const SourceLocation& where,
-                    const std::function<bool(SlotWait&)>& step);
+    [[nodiscard]] static Label label(const char* what, std::uint64_t flight, const SourceLocation& where) {
+        return {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where};
+    }
+    void wait_until(SlotWait& wait, const Label& label, const std::function<bool(SlotWait&)>& step);
 
     SlotRounds* rounds_;
     FlightServer* server_;
@@ -72,6 +74,7 @@ class LagSchedule {
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
     std::uint64_t drains_ = 0;
+    SlotWait wait_;  // for rows
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

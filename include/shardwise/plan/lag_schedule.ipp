@@ -20,6 +20,7 @@ SHARDWISE_INLINE LagSchedule::LagSchedule(const Itinerary& way, int k, SlotRound
         if (!stages[s].posts.empty()) last_ = s;
     for (const int peer : stages[last_].from)
         sources_.push_back(way.in_world(peer));
+    wait_.peers.reserve(sources_.size());
     std::vector<bool> meets(static_cast<std::size_t>(rounds.slots.size()));
     for (std::size_t s = 0; s < way.program().forward; ++s)
         for (const auto* ranks : {&stages[s].to, &stages[s].from})
@@ -56,9 +57,11 @@ SHARDWISE_INLINE bool LagSchedule::answer() {
 }
 
 /// Answers, and asks `step` whether to go on; that names whom it waits for. What was found to do is progress.
-SHARDWISE_INLINE void LagSchedule::wait_until(const char* what, std::uint64_t flight, const SourceLocation& where,
+SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label,
                                               const std::function<bool(SlotWait&)>& step) {
-    SlotWait wait{.label = {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where}};
+    wait.label = label;
+    wait.begun = false;
+    wait.idled = 0;
     while (true) {
         rounds_->slots.progress(wait);
         const bool served = answer();
@@ -73,7 +76,7 @@ SHARDWISE_INLINE void LagSchedule::wait_until(const char* what, std::uint64_t fl
 
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
     for (; finished_ < flight; ++finished_)
-        wait_until("bounded lag: rows", finished_ + 1, where, [&](SlotWait& wait) {
+        wait_until(wait_, label("bounded lag: rows", finished_ + 1, where), [this](SlotWait& wait) {
             for (const int rank : sources_)
                 if (!rounds_->has(last_, rank, finished_ + 1)) wait.peers.push_back(rank);
             return wait.peers.empty();
@@ -91,7 +94,8 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
     for (const int peer : peers_)
         rounds_->slots.put(slot(peer), number, 0);
     rounds_->slots.flush();
-    wait_until("bounded lag: drain", number, where, [&](SlotWait& wait) {
+    SlotWait until_all;
+    wait_until(until_all, label("bounded lag: drain", number, where), [&](SlotWait& wait) {
         const auto is_done = [&](int peer) { return rounds_->slots.has(slot(peer), number); };
         const auto is_ahead = [&](int peer) {  // one that is done may be so behind its drain
             return !is_done(peer) && rounds_->has(first_, peer, started_ + 1);

@@ -42,9 +42,9 @@ class BatchView {
     /// Of a batch of some of a layer's features: becomes one of all, the others without an id.
     /// \param given  (feature of the batch): its number in the layer
     void spread(std::span<const int> given, std::size_t features);
-    /// Becomes some samples of another, which has to stay, as those of a rank. \param first  (feature), the first id
-    /// that is meant, moved on to the end \param sample  the first that is meant
-    void cut_out(const BatchView& from, std::vector<std::int64_t>& first, std::int64_t sample, std::int64_t samples);
+    /// Becomes some samples of another, which has to stay. \param before  the samples before them; null: they are the
+    /// first \param sample  the number of the first
+    void cut_out(const BatchView& from, const BatchView* before, std::int64_t sample, std::int64_t samples);
     /// Becomes a part that was cut out of it.
     void narrow_to(const BatchView& part);
     /// Where each sample's bag has other lengths than was thought. \param lengths  (sample), which have to stay

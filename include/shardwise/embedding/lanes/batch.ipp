@@ -84,11 +84,11 @@ SHARDWISE_INLINE void BatchView::spread(std::span<const int> given, std::size_t 
         features_[static_cast<std::size_t>(given[i])] = given_[i];
 }
 
-SHARDWISE_INLINE void BatchView::cut_out(const BatchView& from, std::vector<std::int64_t>& first, std::int64_t sample,
+SHARDWISE_INLINE void BatchView::cut_out(const BatchView& from, const BatchView* before, std::int64_t sample,
                                          std::int64_t samples) {
     begin(samples, from.narrow_, from.wide_, from.weights_);
     for (int f = 0; f < from.features(); ++f) {
-        std::int64_t& begin = first[static_cast<std::size_t>(f)];
+        const std::int64_t first = before == nullptr ? from.first_value(f) : before->first_value(f) + before->values(f);
         const std::int32_t* lengths = from.lengths(f);
         std::int64_t count = samples;
         if (lengths != nullptr) {
@@ -97,8 +97,7 @@ SHARDWISE_INLINE void BatchView::cut_out(const BatchView& from, std::vector<std:
             if (std::all_of(lengths, lengths + samples, [](std::int32_t length) { return length == 1; }))
                 lengths = nullptr;
         }
-        add_feature(begin, count, lengths);
-        begin += count;
+        add_feature(first, count, lengths);
     }
 }
 
@@ -108,12 +107,11 @@ SHARDWISE_INLINE void BatchView::narrow_to(const BatchView& part) {
 }
 
 SHARDWISE_INLINE void deal_shares(const BatchView& all, std::vector<BatchShare>& shares) {
-    std::vector<std::int64_t> first;
-    for (int f = 0; f < all.features(); ++f)
-        first.push_back(all.first_value(f));
+    const BatchView* before = nullptr;
     std::int64_t sample = 0;
     for (BatchShare& share : shares) {
-        share.batch.cut_out(all, first, sample, share.samples);
+        share.batch.cut_out(all, before, sample, share.samples);
+        before = &share.batch;
         sample += share.samples;
     }
 }

@@ -21,8 +21,8 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 struct Lanes {
     // what the plan is given; features are numbered as in its placement
     BatchView batch;
-    /// (rank of the group): with Ids<AtOwner> the batch has all ranks' samples, until its first step has dealt them, and
-    /// then this rank's. Empty: it has this rank's.
+    /// (rank of the group): with Ids<AtOwner> the batch has all ranks' samples, until its first step has dealt them,
+    /// and then this rank's. Empty: it has this rank's.
     std::vector<BatchShare> shares;
     std::vector<MatrixView<float>> output;          ///< (feature; behind modules, tower): where results are wanted
     std::vector<MatrixView<const float>> gradient;  ///< as output
