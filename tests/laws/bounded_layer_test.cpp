@@ -138,6 +138,7 @@ TEST(BoundedLayer, RanksAreAtMostKPlusOneBatchesApart) {
         constexpr int ranks = 4;
         std::vector<std::atomic<int>> started(ranks);
         std::atomic<int> most{0};
+        std::int64_t seen = 0;
         const Reference reference;
         on_ranks(ranks, k, sw::Serve::together, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
             const auto me = static_cast<std::size_t>(comm.rank());
@@ -157,8 +158,11 @@ TEST(BoundedLayer, RanksAreAtMostKPlusOneBatchesApart) {
                     most = std::max(most.load(), started[me] - other);
             }
             layer.drain();
+            if (comm.rank() == 2) seen = layer.most_ahead();
         });
         EXPECT_LE(most, k + 1);
+        EXPECT_LE(seen, k + 1);
+        EXPECT_GE(seen, k);
         EXPECT_GE(most, k);
     }
 }
@@ -213,6 +217,7 @@ TEST(BoundedLayer, EachAnswersRanksThatAreFarAhead) {
         }
         layer.drain();
         EXPECT_EQ(looked_up, 100);
+        if (comm.rank() == 0) EXPECT_EQ(layer.most_ahead(), 0);  // it started none
     });
 }
 

@@ -51,6 +51,8 @@ class FlightServer {
     bool serve(std::uint64_t started);
     /// The last flight of which all ranks have their answers, that they ask for in their order. Any thread asks.
     [[nodiscard]] std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_acquire); }
+    /// The last flight of which some rank has its answer. Any thread asks.
+    [[nodiscard]] std::uint64_t furthest() const noexcept { return furthest_.load(std::memory_order_acquire); }
 
   private:
     /// Ranks that are answered at once.
@@ -73,6 +75,7 @@ class FlightServer {
     std::size_t request_ = 0;  // segment
     std::atomic<std::uint16_t> digest_{0};
     std::atomic<std::uint64_t> answered_{0};
+    std::atomic<std::uint64_t> furthest_{0};
     std::deque<Asker> askers_;
 };
 

@@ -52,10 +52,10 @@ SHARDWISE_INLINE bool FlightServer::serve(std::uint64_t started) {
             any = true;
         }
     if (any) {
-        std::uint64_t least = askers_.front().next;
-        for (const Asker& asker : askers_)
-            least = std::min(least, asker.next);
-        answered_.store(least - 1, std::memory_order_release);
+        const auto [least, most] = std::minmax_element(
+            askers_.begin(), askers_.end(), [](const Asker& a, const Asker& b) { return a.next < b.next; });
+        answered_.store(least->next - 1, std::memory_order_release);
+        furthest_.store(most->next - 1, std::memory_order_release);
     }
     return any;
 }

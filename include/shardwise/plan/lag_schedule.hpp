@@ -40,6 +40,8 @@ class LagSchedule {
     [[nodiscard]] int under_way() const noexcept { return static_cast<int>(started_ - finished_); }
     [[nodiscard]] bool full() const noexcept;
     [[nodiscard]] int bound() const noexcept { return k_; }
+    /// How many flights another rank was ahead at most, as this one saw whenever it started one.
+    [[nodiscard]] std::uint64_t most_ahead() const noexcept { return most_ahead_; }
 
     /// A flight has started; its number is `started()` from here on. Answers what is there.
     void start();
@@ -55,6 +57,7 @@ class LagSchedule {
     void drain(const std::function<void()>& start_empty, const SourceLocation& where);
 
   private:
+    void look_ahead();
     bool answer();
     [[nodiscard]] static Label label(const char* what, std::uint64_t flight, const SourceLocation& where) {
         return {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where};
@@ -74,6 +77,7 @@ class LagSchedule {
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
     std::uint64_t drains_ = 0;
+    std::uint64_t most_ahead_ = 0;
     SlotWait wait_;  // for rows
 };
 

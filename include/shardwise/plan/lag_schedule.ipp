@@ -41,9 +41,18 @@ SHARDWISE_INLINE bool LagSchedule::full() const noexcept {
 
 SHARDWISE_INLINE void LagSchedule::start() {
     SHARDWISE_ASSERT(!full());
+    look_ahead();
     ++started_;
     if (thread_ != nullptr) thread_->started(started_);
     serve();
+}
+
+/// Counts how far others are: flights of which their first messages are here, and those that were answered.
+SHARDWISE_INLINE void LagSchedule::look_ahead() {
+    for (const int peer : peers_)
+        while (rounds_->has(first_, peer, started_ + most_ahead_ + 1))
+            ++most_ahead_;
+    if (server_ != nullptr && server_->furthest() > started_ + most_ahead_) most_ahead_ = server_->furthest() - started_;
 }
 
 SHARDWISE_INLINE void LagSchedule::serve() {

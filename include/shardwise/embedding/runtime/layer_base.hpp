@@ -185,6 +185,9 @@ class LayerBase {
     /// answers others until all have come here, too. Before ranks part, and before a layer ends. Collective. Of other
     /// layers there is nothing to do.
     void drain(const SourceLocation& where = SourceLocation::current());
+    /// With it: how many batches another rank was ahead of this one at most, as this one saw at its starts. Not
+    /// collective.
+    [[nodiscard]] std::int64_t most_ahead() const;
 
     /// Checks a batch eagerly: all that forward would find wrong is found before anything is looked up. Collective; one
     /// message a peer.

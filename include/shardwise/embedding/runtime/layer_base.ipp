@@ -268,6 +268,10 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
         where);
 }
 
+SHARDWISE_INLINE std::int64_t LayerBase::most_ahead() const {
+    return lag_ == nullptr ? 0 : static_cast<std::int64_t>(lag_->schedule().most_ahead());
+}
+
 SHARDWISE_INLINE std::uint16_t LayerBase::digest_now(BatchKind kind) const {
     Digest digest = ways_[static_cast<std::size_t>(kind)].digest;
     return digest.add(steps_).bits16();
