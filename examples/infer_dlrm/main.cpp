@@ -72,7 +72,7 @@ int run_threads(const Options& o) {
             return run(o, comm, sw::OneSidedRef{slots}, *samples);
         }
         sw::ThreadCommunicator own = comm.duplicate();
-        sw::MessageSlots slots{own};
+        sw::MessageSlots slots{own, deadline_of(o)};
         run(o, comm, sw::OneSidedRef{slots}, *samples);
     });
     return 0;
@@ -94,7 +94,7 @@ int run_processes(const std::optional<Options>& o, const std::string& wrong) {
             return run(*o, comm, sw::OneSidedRef{slots}, *samples);
         }
         sw::MpiCommunicator own{options};
-        sw::MessageSlots slots{own};
+        sw::MessageSlots slots{own, deadline_of(*o)};
         run(*o, comm, sw::OneSidedRef{slots}, *samples);
     });
 }

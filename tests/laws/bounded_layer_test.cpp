@@ -338,7 +338,7 @@ TEST(BoundedLayer, OptionsThatMakeNoSenseAreRefused) {
         expect_text(with(flat, [](auto&) {}), "LayerOptions::bound has no effect where ranks go step by step");
         expect_text(with(flat, [](auto& o) { o.bound = {}; }), "LayerOptions::slots has no effect");
         expect_text(with(names(), [](auto& o) { o.slots.reset(); }), "give LayerOptions::slots");
-        expect_text(with(names(), [](auto& o) { o.bound.k = -1; }), "a lag of -1 batches: give 0 or more");
+        expect_text(with(names(), [](auto& o) { o.bound.k = -1; }), "a lag of -1 batches: give a number from 0 to ");
         expect_text(with(names(), [](auto& o) { o.bound.samples = 0; }), "batches of at most 0 samples");
         expect_text(with(names(),
                          [](auto& o) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -42,7 +43,8 @@ class BoundedAllToAllV {
     /// \param most   elements of a block, the same on all ranks
     /// \throws BadInput for a k or a size below 0; Mismatch where ranks disagree
     BoundedAllToAllV(OneSidedRef slots, int k, std::int64_t most) : slots_{slots}, k_{k}, most_{most} {
-        if (k < 0) throw BadInput{concat({"a lag of ", k, ": give 0 or more"})};
+        constexpr int most_lag = std::numeric_limits<int>::max() / 4;  // slots are numbered by an int
+        if (k < 0 || k > most_lag) throw BadInput{concat({"a lag of ", k, ": give a number from 0 to ", most_lag})};
         if (most < 0) throw BadInput{concat({"blocks of at most ", most, " elements: give 0 or more"})};
         const auto ranks = static_cast<std::size_t>(slots.size());
         SlotLayout layout{.slots = exchange_slots(k), .from = {}, .to = {}};

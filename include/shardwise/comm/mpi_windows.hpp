@@ -29,7 +29,9 @@ namespace shardwise::inline SHARDWISE_ABI::detail {
 inline void refuse_ucx_windows() {
 #if defined(OMPI_MAJOR_VERSION)
     int level = 0;
-    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return;
+    int asked = MPI_THREAD_SINGLE;  // as MPI itself: Open MPI takes this for what MPI has from here on
+    mpi_check(MPI_Query_thread(&asked), "MPI_Query_thread");
+    if (MPI_T_init_thread(asked, &level) != MPI_SUCCESS) return;
     std::string chosen;
     int index = 0;
     int count = 0;
@@ -168,14 +170,24 @@ class MpiWindow {
         }
         leaving_.resize(static_cast<std::size_t>(leaving));
     }
+    /// \throws BadInput where MPI has no room for slots
+    void check_room(int code, const char* call) const {
+        try {
+            mpi_check(code, call);
+        } catch (const Error& error) {
+            throw BadInput{
+                concat({"slots of ", layout_.bytes(), " bytes on rank ", rank_, ", and there is no room for them (",
+                        error.what(), "): give a smaller lag, or smaller messages"})};
+        }
+    }
     void open_near(MPI_Comm comm) {
         MPI_Comm host = MPI_COMM_NULL;
         mpi_check(MPI_Comm_split(comm, topology_.host_of(rank_), rank_, &host), "MPI_Comm_split");
         MPI_Info apart = MPI_INFO_NULL;
         mpi_check(MPI_Info_create(&apart), "MPI_Info_create");
         mpi_check(MPI_Info_set(apart, "alloc_shared_noncontig", "true"), "MPI_Info_set");
-        mpi_check(MPI_Win_allocate_shared(part(layout_, true).bytes(), 1, apart, host, &near_base_, &shared_),
-                  "MPI_Win_allocate_shared");
+        check_room(MPI_Win_allocate_shared(part(layout_, true).bytes(), 1, apart, host, &near_base_, &shared_),
+                   "MPI_Win_allocate_shared");
         mpi_check(MPI_Info_free(&apart), "MPI_Info_free");
         for (int peer = 0; peer < topology_.ranks_per_host; ++peer) {
             MPI_Aint size = 0;
@@ -186,8 +198,8 @@ class MpiWindow {
         mpi_check(MPI_Comm_free(&host), "MPI_Comm_free");
     }
     void open_far(MPI_Comm comm) {
-        mpi_check(MPI_Win_allocate(part(layout_, false).bytes(), 1, MPI_INFO_NULL, comm, &far_base_, &across_),
-                  "MPI_Win_allocate");
+        check_room(MPI_Win_allocate(part(layout_, false).bytes(), 1, MPI_INFO_NULL, comm, &far_base_, &across_),
+                   "MPI_Win_allocate");
         int* model = nullptr;
         int found = 0;
         mpi_check(MPI_Win_get_attr(across_, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");

@@ -5,10 +5,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "shardwise/comm/one_sided.hpp"
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 
 /// \file
 /// Slots of any transport behind one type, as CommunicatorRef is for rounds.
@@ -25,7 +28,15 @@ class OneSidedRef {
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
-    [[nodiscard]] int open(const SlotLayout& layout) { return calls_->open(object_, layout); }
+    /// \throws BadInput where there is not so much memory
+    [[nodiscard]] int open(const SlotLayout& layout) {
+        try {
+            return calls_->open(object_, layout);
+        } catch (const std::bad_alloc&) {
+            throw BadInput{concat({"slots of ", layout.bytes(), " bytes on rank ", rank(),
+                                   ", and there is not so much memory: give a smaller lag, or smaller messages"})};
+        }
+    }
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return calls_->room(object_, id); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) { calls_->put(object_, id, tag, bytes); }
     void flush() { calls_->flush(object_); }

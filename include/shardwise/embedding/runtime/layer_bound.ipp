@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <limits>
+
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/runtime/layer_bound.hpp"
@@ -22,7 +24,8 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
         throw BadInput{concat({"the layer's policy says a lag of ", *policy.k, ", and its options say ", *options.k,
                                ": leave one of them out"})};
     k = policy.k ? *policy.k : options.k.value_or(0);
-    if (k < 0) throw BadInput{concat({"a lag of ", k, " batches: give 0 or more"})};
+    constexpr int most = std::numeric_limits<int>::max() / 4;  // slots are numbered by an int
+    if (k < 0 || k > most) throw BadInput{concat({"a lag of ", k, " batches: give a number from 0 to ", most})};
     if (learns && k > 0)
         throw BadInput{concat({"a lag of ", k,
                                " batches where rows learn: others would look up rows that are yet to be updated; give "
