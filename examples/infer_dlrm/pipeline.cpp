@@ -20,21 +20,21 @@ namespace {
 /// Adds the milliseconds of its life to a stage, and a span to the trace.
 class [[nodiscard]] Timed {
   public:
-    Timed(double& stage, sw::Tracer& tracer, const char* name, std::int64_t batch)
-        : stage_{&stage}, tracer_{&tracer}, name_{name}, batch_{batch}, traced_{tracer.now()} {}
+    /// \param name  null: what happens has spans of its own
+    Timed(double& stage, sw::Tracer& tracer, const char* name, std::uint32_t flight)
+        : stage_{&stage}, tracer_{&tracer}, name_{name}, flight_{flight}, traced_{tracer.now()} {}
     Timed(const Timed&) = delete;
     Timed& operator=(const Timed&) = delete;
     ~Timed() {
         *stage_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count();
-        if (name_ != nullptr)
-            tracer_->add(name_, sw::SpanKind::compute, static_cast<std::uint32_t>(batch_ + 1), traced_);
+        if (name_ != nullptr) tracer_->add(name_, sw::SpanKind::compute, flight_, traced_);
     }
 
   private:
     double* stage_;
     sw::Tracer* tracer_;
     const char* name_;
-    std::int64_t batch_;
+    std::uint32_t flight_;
     std::int64_t traced_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
@@ -114,23 +114,23 @@ std::int64_t Pipeline::slot_bytes() const {
 void Pipeline::start(std::int64_t batch) {
     if (o_->ids == "owner") {
         const Batch& given = at_owner_[static_cast<std::size_t>(batch)];
-        under_way_.emplace_back(layer_->start(given.given.view(), given.samples), batch);
+        under_way_.push_back({layer_->start(given.given.view(), given.samples), batch, ++started_});
     } else {
-        under_way_.emplace_back(layer_->start(own(batch).ids.view()), batch);
+        under_way_.push_back({layer_->start(own(batch).ids.view()), batch, ++started_});
     }
 }
 
 void Pipeline::complete(Stages& stages) {
-    auto [flight, number] = std::move(under_way_.front());
+    auto [flight, batch_number, number] = std::move(under_way_.front());
     under_way_.pop_front();
-    const RankSamples& batch = own(number);
+    const RankSamples& batch = own(batch_number);
     {
         const Timed timed{stages.bottom, *tracer_, "bottom MLP", number};
         dense_->forward_bottom(batch.dense_view());
     }
     sw::LayerVectors vectors;
     {
-        const Timed timed{stages.exchange, *tracer_, nullptr, number};  // whose steps have spans of their own
+        const Timed timed{stages.exchange, *tracer_, nullptr, number};
         vectors = layer_->forward(flight);
     }
     const Timed timed{stages.top, *tracer_, "interaction and top MLP", number};
@@ -165,11 +165,12 @@ Run Pipeline::run(std::int64_t first, std::int64_t end, int number) {
     const auto begin = Clock::now();
     for (std::int64_t batch = first; batch < end; ++batch) {
         {
-            const Timed timed{run.stages.delay, *tracer_, o_->delay.law == Delay::Law::none ? nullptr : "delay", batch};
+            const Timed timed{run.stages.delay, *tracer_, o_->delay.law == Delay::Law::none ? nullptr : "delay",
+                              started_ + 1};
             delays.wait();
         }
         {
-            const Timed timed{run.stages.start, *tracer_, nullptr, batch};
+            const Timed timed{run.stages.start, *tracer_, nullptr, started_ + 1};
             start(batch);
         }
         if (static_cast<int>(under_way_.size()) > o_->bound) complete(run.stages);

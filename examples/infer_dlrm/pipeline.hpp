@@ -92,7 +92,13 @@ class Pipeline {
     std::unique_ptr<sw::LayerBase> layer_;
     std::optional<sw::DlrmDense> dense_;
     std::vector<Batch> at_owner_;  // (batch)
-    std::deque<std::pair<sw::LayerFlight, std::int64_t>> under_way_;
+    struct UnderWay {
+        sw::LayerFlight flight;
+        std::int64_t batch;
+        std::uint32_t number;  ///< among all that were started
+    };
+    std::deque<UnderWay> under_way_;
+    std::uint32_t started_ = 0;
     std::vector<float> probabilities_;
     sw::TierTraffic put_;
     std::int64_t messages_ = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "shardwise/comm/one_sided_ref.hpp"
@@ -14,6 +15,7 @@
 #include "shardwise/plan/itinerary.hpp"
 #include "shardwise/plan/serving_thread.hpp"
 #include "shardwise/plan/slot_carrier.hpp"
+#include "shardwise/plan/trace.hpp"
 
 /// \file
 /// Which flight goes next where ranks may be apart. (Bounded lag, section III)
@@ -34,6 +36,9 @@ class LagSchedule {
         thread_ = &thread;
         thread_->started(started_);
     }
+
+    /// Adds a span for each wait for rows, in which others may be answered.
+    void trace(Tracer* tracer) noexcept { tracer_ = tracer; }
 
     [[nodiscard]] std::uint64_t started() const noexcept { return started_; }
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
@@ -71,6 +76,7 @@ class LagSchedule {
     bool takes_part_;
     std::size_t first_ = 0;     // segment of the first round
     std::size_t last_ = 0;      // and of the last one
+    std::string last_name_;     // of its exchange
     std::vector<int> sources_;  // of the last messages, ranks of the world
     std::vector<int> peers_;    // ranks of the world
     int done_ = 0;              // window of what says that a rank is done
@@ -79,6 +85,7 @@ class LagSchedule {
     std::uint64_t drains_ = 0;
     std::uint64_t most_ahead_ = 0;
     SlotWait wait_;  // for rows
+    Tracer* tracer_ = nullptr;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -21,6 +21,7 @@ SHARDWISE_INLINE LagSchedule::LagSchedule(const Itinerary& way, int k, SlotRound
     for (const int peer : stages[last_].from)
         sources_.push_back(way.in_world(peer));
     wait_.peers.reserve(sources_.size());
+    last_name_ = stages[last_].posts.front().step->name;
     std::vector<bool> meets(static_cast<std::size_t>(rounds.slots.size()));
     for (std::size_t s = 0; s < way.program().forward; ++s)
         for (const auto* ranks : {&stages[s].to, &stages[s].from})
@@ -52,7 +53,8 @@ SHARDWISE_INLINE void LagSchedule::look_ahead() {
     for (const int peer : peers_)
         while (rounds_->has(first_, peer, started_ + most_ahead_ + 1))
             ++most_ahead_;
-    if (server_ != nullptr && server_->furthest() > started_ + most_ahead_) most_ahead_ = server_->furthest() - started_;
+    if (server_ != nullptr && server_->furthest() > started_ + most_ahead_)
+        most_ahead_ = server_->furthest() - started_;
 }
 
 SHARDWISE_INLINE void LagSchedule::serve() {
@@ -84,12 +86,17 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
 }
 
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
-    for (; finished_ < flight; ++finished_)
+    for (; finished_ < flight; ++finished_) {
+        const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
         wait_until(wait_, label("bounded lag: rows", finished_ + 1, where), [this](SlotWait& wait) {
             for (const int rank : sources_)
                 if (!rounds_->has(last_, rank, finished_ + 1)) wait.peers.push_back(rank);
             return wait.peers.empty();
         });
+        if (tracer_ != nullptr)
+            tracer_->add(last_name_, SpanKind::wait, static_cast<std::uint32_t>(finished_ + 1), begin, 0,
+                         SpanOf::other);
+    }
 }
 
 SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empty, const SourceLocation& where) {

@@ -132,6 +132,7 @@ SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
     served_.payload.resize(way.program().posts());
     bind(served_.states, BatchKind::any, served_.looked_up, served_.row_counts, served_.request_counts);
     lag_ = std::make_unique<detail::LayerLag>(blueprint_, way, served_.states, comm_, *options_.slots, *work_.resource);
+    lag_->schedule().trace(options_.tracer);
     if (FlightServer* const server = lag_->server()) {
         server->trace(options_.tracer, SpanOf::other);
         server->count(served_.payload);
