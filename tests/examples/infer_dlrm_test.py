@@ -166,6 +166,35 @@ def outputs():
     assert "samples/s" in out
 
 
+def overlaps():
+    """What goes on while a batch is exchanged, seen in traces (Bounded lag, Table I)."""
+    for flags, bound in ((["--transport", "rounds"], 0), ([], 0), (["--ids", "owner"], 0), (["--ids", "owner"], 1), ([], 2),
+                         (["--serve", "each", "--progress", "thread"], 1), (["--ids", "owner", "--transport", "messages"], 2)):
+        run(*SMALL, *flags, "--bound", bound, "--delay", "uniform:0:2ms", "--trace", "trace.json")
+        with open("trace.json", encoding="utf-8") as file:
+            events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X" and e["cat"] in ("compute", "pack", "wait")]
+        own = [e for e in events if "MLP" in e["name"] or e["name"] == "delay"]  # not what answers others
+        lags = []
+        for rank in range(4):
+            mine = [e for e in events if e["tid"] == rank]
+            first = min(e["args"]["flight"] for e in mine if e["name"] == "bottom MLP")
+            begin = {e["args"]["flight"]: e["ts"] for e in sorted(mine, key=lambda e: -e["ts"])
+                     if e["cat"] == "pack" and e["args"].get("moved_bytes", 0) > 0 and ("Ids" in e["name"] or "Answers" in e["name"])}
+            end = {e["args"]["flight"]: e["ts"] for e in mine if e["name"] == "interaction and top MLP"}
+            for flight in range(first, first + 12):
+                inside = [e for e in own if e["tid"] == rank and begin[flight] < e["ts"] < end[flight]]
+                same = [e["name"] for e in inside if e["args"]["flight"] == flight]
+                assert same == ["bottom MLP"], (flags, bound, same)  # computes while it exchanges, of the same batch
+                others = {e["args"]["flight"] for e in inside} - {flight}
+                exchanges = [other for other in begin if begin[flight] < begin[other] < end[flight] and other >= first]
+                lags.append((len(others), len(exchanges)))
+        if bound == 0:
+            assert all(computed == 0 and exchanged == 0 for computed, exchanged in lags), (flags, lags)
+        else:  # computes, and exchanges, other batches meanwhile
+            assert max(exchanged for _, exchanged in lags) == bound, (flags, bound, lags)
+            assert max(computed for computed, _ in lags) >= bound, (flags, bound, lags)
+
+
 def bad_usage():
     for arguments, text in [(["--bound", -1], "--bound -1: give at least 0"), (["--ids", "here"], "--ids 'here': give sample or owner"),
                             (["--serve", "all"], "--serve 'all': give together or each"), (["--progress", "gpu"], "--progress 'gpu'"),
@@ -218,6 +247,6 @@ def deadline():
 
 
 if __name__ == "__main__":
-    tests = {"help": help_, "same_out": same_out, "same_out_mpi": same_out_mpi, "report": report_, "loads": loads, "outputs": outputs,
+    tests = {"help": help_, "same_out": same_out, "same_out_mpi": same_out_mpi, "report": report_, "loads": loads, "outputs": outputs, "overlaps": overlaps,
              "bad_usage": bad_usage, "bad_usage_mpi": bad_usage_mpi, "a_rank_dies": a_rank_dies, "deadline": deadline}
     sys.exit(main(tests))

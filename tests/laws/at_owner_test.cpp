@@ -318,6 +318,56 @@ TEST(AtOwner, CallsThatMakeNoSenseAreRefused) {
     });
 }
 
+/// One more k takes as much as the slots of one more batch, or two where nobody asks: as predicted, and as held. Of the
+/// paper's own case it says s * b * tables + s * s + b bytes, 856,576: rows of a batch once, whoever looks them up.
+TEST(AtOwner, OneMoreKTakesWhatIsPredictedAndHeld) {
+    constexpr int eight = 8;
+    constexpr std::int64_t b = 512;
+    constexpr std::int64_t s = 64;
+    std::vector<sw::TableConfig> many;
+    for (int t = 0; t < 26; ++t)
+        many.push_back({.name = "t" + std::to_string(t), .rows = 10, .dim = s / 4});
+    for (const bool at_owner : {false, true}) {
+        std::vector<std::int64_t> held(3);
+        std::vector<std::int64_t> predicted(3);
+        std::int64_t tables_here = 0;
+        for (int k = 0; k < 3; ++k) {
+            sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = eight}};
+            world.run([&](sw::ThreadCommunicator& comm) {
+                sw::ThreadSlots slots{comm};
+                sw::LayerOptions options;
+                options.bound = {.k = k, .samples = b};
+                options.slots.emplace(slots);
+                const auto layer = sw::make_layer(comm, many,
+                                                  {.shardings = {"table"},
+                                                   .collective = "bounded_lag",
+                                                   .optimizer = "frozen",
+                                                   .ids = at_owner ? "at_owner" : "at_sample"},
+                                                  options);
+                if (comm.rank() == 3) {
+                    held[static_cast<std::size_t>(k)] = slots.bytes();
+                    predicted[static_cast<std::size_t>(k)] = layer->blueprint().slot_bytes(3);
+                    layer->for_each_shard([&](const auto&, const auto&) { tables_here += k == 0 ? 1 : 0; });
+                }
+            });
+        }
+        const std::int64_t more = held[1] - held[0];
+        EXPECT_EQ(more, held[2] - held[1]);
+        EXPECT_EQ(more, predicted[1] - predicted[0]);
+        EXPECT_EQ(more, predicted[2] - predicted[1]);
+        const std::int64_t rows_of_others = s * b * (26 - tables_here);
+        const std::int64_t ids_of_others = (eight - 1) * b * tables_here * (4 + 4);  // and lengths of bags
+        const std::int64_t expected = at_owner ? 2 * rows_of_others : rows_of_others + ids_of_others;
+        EXPECT_GE(more, expected);
+        EXPECT_LE(more, expected + 2 * (eight - 1) * 1024) << "what is not rows or ids";
+        EXPECT_GE(static_cast<double>(more) / (s * b * 26 + s * s + b), at_owner ? 1.7 : 0.8);
+        EXPECT_LE(static_cast<double>(more) / (s * b * 26 + s * s + b), at_owner ? 1.8 : 1.1);
+        std::printf("one more k, %s: %lld bytes, and %lld by the paper's formula\n",
+                    at_owner ? "at owner" : "at sample", static_cast<long long>(more),
+                    static_cast<long long>(s * b * 26 + s * s + b));
+    }
+}
+
 /// By its types, in one call.
 TEST(AtOwner, TypedLayersLookUpAndLearnInOneCall) {
     using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Pooling<sw::Mean>, sw::Ids<sw::AtOwner>>;

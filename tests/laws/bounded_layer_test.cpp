@@ -217,7 +217,9 @@ TEST(BoundedLayer, EachAnswersRanksThatAreFarAhead) {
         }
         layer.drain();
         EXPECT_EQ(looked_up, 100);
-        if (comm.rank() == 0) EXPECT_EQ(layer.most_ahead(), 0);  // it started none
+        if (comm.rank() == 0) {
+            EXPECT_EQ(layer.most_ahead(), 0);  // it started none
+        }
     });
 }
 
