@@ -48,22 +48,22 @@ TEST(SlotFlight, GoesOnWhereNumbersWrap) {
             rounds.rounds[s] = {.window = transport.open({.slots = slots_a_pair, .from = most, .to = most}),
                                 .slots = slots_a_pair};
         }
-        struct Trip {
-            Trip(const sw::Itinerary& way, const sw::States& states, sw::ThreadCommunicator& comm,
-                 sw::SlotRounds& rounds, sw::MemoryAccount& account)
+        struct OverSlots {
+            OverSlots(const sw::Itinerary& way, const sw::States& states, sw::ThreadCommunicator& comm,
+                      sw::SlotRounds& rounds, sw::MemoryAccount& account)
                 : frame{way.program(), states},
                   flight{way, frame.parts(), comm, account.work(),
                          std::make_unique<sw::SlotCarrier>(way, rounds, account.work())} {}
             sw::Frame<Domain::Lanes> frame;
             sw::Flight flight;
         };
-        std::deque<Trip> trips;
+        std::deque<OverSlots> trips;
         for (int i = 0; i < 2; ++i)
             trips.emplace_back(way, states, comm, rounds, account);
         const std::uint64_t first = (std::uint64_t{1} << 32) - 5;
         const auto me = static_cast<Number>(comm.rank());
         const auto start = [&](std::uint64_t number) {
-            Trip& trip = trips[number % 2];
+            OverSlots& trip = trips[number % 2];
             trip.frame.lanes().values = {me, static_cast<Number>(number)};
             trip.flight.prepare(number);
             trip.flight.start();
@@ -71,7 +71,7 @@ TEST(SlotFlight, GoesOnWhereNumbersWrap) {
         start(first);
         for (std::uint64_t number = first; number < first + 12; ++number) {
             start(number + 1);
-            Trip& trip = trips[number % 2];
+            OverSlots& trip = trips[number % 2];
             trip.flight.finish_alone();
             Numbers expected;
             for (Number rank = 0; rank < ranks; ++rank)
