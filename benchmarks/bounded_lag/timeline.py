@@ -40,6 +40,8 @@ def read(path):
     first, flight = min(e["ts"] for e in spans), min(e["args"]["flight"] for e in spans)
     lanes = {}
     for e in spans:
+        if e["dur"] < 50:  # microseconds: nobody sees those
+            continue
         begin = (e["ts"] - first) / 1e3
         lanes.setdefault(names[e["pid"], e["tid"]], []).append((begin, begin + e["dur"] / 1e3, kind(e), e["args"]["flight"] - flight))
     return {rank: sorted(lane) for rank, lane in sorted(lanes.items())}
