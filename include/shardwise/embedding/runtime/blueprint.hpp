@@ -281,4 +281,5 @@ class LayerBlueprint {
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/blueprint.ipp"
 #include "shardwise/embedding/runtime/blueprint_costs.ipp"
+#include "shardwise/embedding/runtime/blueprint_lag.ipp"
 #endif
