@@ -77,6 +77,7 @@ class LagSchedule {
     std::size_t first_ = 0;     // segment of the first round
     std::size_t last_ = 0;      // and of the last one
     std::string last_name_;     // of its exchange
+    std::vector<int> askers_;   // whose first messages come here, ranks of the world
     std::vector<int> sources_;  // of the last messages, ranks of the world
     std::vector<int> peers_;    // ranks of the world
     int done_ = 0;              // window of what says that a rank is done

@@ -20,6 +20,8 @@ SHARDWISE_INLINE LagSchedule::LagSchedule(const Itinerary& way, int k, SlotRound
         if (!stages[s].posts.empty()) last_ = s;
     for (const int peer : stages[last_].from)
         sources_.push_back(way.in_world(peer));
+    for (const int peer : stages[first_].from)
+        askers_.push_back(way.in_world(peer));
     wait_.peers.reserve(sources_.size());
     last_name_ = stages[last_].posts.front().step->name;
     std::vector<bool> meets(static_cast<std::size_t>(rounds.slots.size()));
@@ -50,7 +52,7 @@ SHARDWISE_INLINE void LagSchedule::start() {
 
 /// Counts how far others are: flights of which their first messages are here, and those that were answered.
 SHARDWISE_INLINE void LagSchedule::look_ahead() {
-    for (const int peer : peers_)
+    for (const int peer : askers_)
         while (rounds_->has(first_, peer, started_ + most_ahead_ + 1))
             ++most_ahead_;
     if (server_ != nullptr && server_->furthest() > started_ + most_ahead_)
@@ -116,7 +118,7 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         const auto is_ahead = [&](int peer) {  // one that is done may be so behind its drain
             return !is_done(peer) && rounds_->has(first_, peer, started_ + 1);
         };
-        while (takes_part_ && std::any_of(peers_.begin(), peers_.end(), is_ahead)) {
+        while (takes_part_ && std::any_of(askers_.begin(), askers_.end(), is_ahead)) {
             if (full()) finish(finished_ + 1, where);
             start_empty();
             wait.begun = false;
