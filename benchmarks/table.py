@@ -12,6 +12,9 @@
     mpirun -n 4 bench_exchange_mpi --benchmark_format=json >mpi4.json
     table.py threads.json mpi2.json mpi4.json
 
+    mpirun -n 2 bench_all_to_all --benchmark_format=json >all_to_all.json
+    table.py all_to_all.json
+
     bench_step --benchmark_format=json >step.json
     table.py step.json
 
@@ -81,6 +84,26 @@ def exchanges(found):
         yield row
 
 
+def all_to_all(found):
+    """A row a size or count, a column a way: microseconds a call, and of those of MPI_Alltoallv."""
+    cuts = {}
+    for name, values, one in found:
+        if name in ("sizes", "counts") and "us" in one:
+            way = one["run_name"].split("/")[1] + (f" k={values['k']}" if values["k"] else "")
+            key = values["bytes"] if name == "sizes" else values["count"]
+            cuts.setdefault((name, values["ranks"]), {}).setdefault(key, {})[way] = one
+    head = None
+    for (name, ranks), rows in sorted(cuts.items()):
+        ways = list(dict.fromkeys(way for row in rows.values() for way in row))
+        if head is None:
+            head = ["ranks", "bytes a block" if name == "sizes" else "calls", "MPI_Alltoallv us", *ways]
+            yield head
+        for key, row in sorted(rows.items()):
+            first = next(iter(row.values()))
+            yield [str(ranks), size(key) if name == "sizes" else f"{key:,}", f'{first["raw_us"]:.1f}',
+                   *(f'{row[way]["us"]:.1f} ({1 / row[way]["ceiling_ratio"]:.2f})' if way in row else "" for way in ways)]
+
+
 def steps(found):
     yield ["ranks", "dim", "sums in", "step ms", "quartiles", "compute", "exchange", "exposed", "dense reduction",
            "samples/s"]
@@ -108,8 +131,8 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     found = list(runs(sys.argv[1:]))
-    for table in (kernels, exchanges, steps, rows_by_frequency):
-        head, *rows = table(found)
+    for table in (kernels, exchanges, lambda found: all_to_all([f for f in found if f[0] != "counts"]), lambda found: all_to_all([f for f in found if f[0] != "sizes"]), steps, rows_by_frequency):
+        head, *rows = [*table(found)] or [[]]
         if not rows:
             continue
         for row in [head, ["---"] * len(head)] + rows:

@@ -173,7 +173,9 @@ Run Pipeline::run(std::int64_t first, std::int64_t end, int number) {
             const Timed timed{run.stages.start, *tracer_, nullptr, started_ + 1};
             start(batch);
         }
-        if (static_cast<int>(under_way_.size()) > o_->bound) complete(run.stages);
+        while (!under_way_.empty() &&
+               (static_cast<int>(under_way_.size()) > o_->bound || under_way_.front().flight.ready()))
+            complete(run.stages);
         samples += o_->data.batch;
         progress.show(batch + 1 - first, samples);
     }

@@ -52,6 +52,8 @@ class LagSchedule {
     void start();
     /// Answers what is there to be answered.
     void serve();
+    /// Whether all that a flight waits for has come. Never waits.
+    [[nodiscard]] bool has_come(std::uint64_t flight);
     /// Waits until all up to that flight have what they wait for, so that their slots may be taken.
     /// \throws what a transport's `pause` throws
     void finish(std::uint64_t flight, const SourceLocation& where);

@@ -87,6 +87,13 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
     }
 }
 
+SHARDWISE_INLINE bool LagSchedule::has_come(std::uint64_t flight) {
+    rounds_->slots.progress(wait_);
+    serve();
+    return flight <= finished_ || std::all_of(sources_.begin(), sources_.end(),
+                                              [&](int rank) { return rounds_->has(last_, rank, flight); });
+}
+
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
     for (; finished_ < flight; ++finished_) {
         const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();

@@ -106,6 +106,11 @@ class [[nodiscard]] LayerFlight {
         if (state_->schedule != nullptr) state_->schedule->serve();
         state_->flight.poll();
     }
+    /// Whether all rows of a batch of a layer with Collective<BoundedLag<>> have come, so that `forward` waits for
+    /// nobody; answers ranks that have asked. False of other layers, whose ranks are in step. Never waits.
+    [[nodiscard]] bool ready() {
+        return state_ != nullptr && state_->schedule != nullptr && state_->schedule->has_come(state_->flight.number());
+    }
     /// Ends the flight where it is, as destroying the handle does.
     void end() noexcept {
         if (detail::LayerState* state = release()) state->flight.withdraw();
