@@ -161,10 +161,10 @@ class Bench {
         const auto buffer = [&](std::int64_t number) -> Raw& {
             return fifo[static_cast<std::size_t>(number % (way.k + 1))];
         };
-        const auto run = [&](bool check) {
+        const auto exchanges = [&](std::int64_t times, bool check) {
             if (!fifo.empty()) {
                 go_on(
-                    count, way.k, [&](std::int64_t i) { buffer(i).start(); },
+                    times, way.k, [&](std::int64_t i) { buffer(i).start(); },
                     [&](std::int64_t i) {
                         buffer(i).wait();
                         if (check) buffer(i).check(comm_->rank());
@@ -172,7 +172,7 @@ class Bench {
                 return;
             }
             go_on(
-                count, way.k, [&](std::int64_t) { exchange->start(blocks.spans()); },
+                times, way.k, [&](std::int64_t) { exchange->start(blocks.spans()); },
                 [&](std::int64_t) {
                     const auto arrived = exchange->wait();
                     for (int peer = 0; check && peer < ranks; ++peer)
@@ -184,7 +184,8 @@ class Bench {
                 raw.run();
             if (check) raw.check(comm_->rank());
         };
-        run(true);
+        const auto run = [&](bool check) { exchanges(count, check); };
+        exchanges(sw::exchange_slots(way.k), true);  // all slots and buffers were touched
         run_raw(true);
         Times times;
         Times ceiling;
