@@ -117,10 +117,12 @@ std::int64_t repetitions_of(std::int64_t bytes) {
     return std::clamp<std::int64_t>((std::int64_t{32} << 20) / (bytes + 16384), 1, 2000);
 }
 
-/// Whether slots and buffers of that size leave half of the memory free.
+/// Whether slots and buffers of that size leave half of the memory free, as rank 0 sees it.
 bool fits(std::int64_t bytes, int ranks, int slots) {
     const double have = static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    return static_cast<double>(bytes) * ranks * ranks * (slots + 2) < have / 2;
+    int good = static_cast<double>(bytes) * ranks * ranks * (slots + 2) < have / 2 ? 1 : 0;
+    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return good != 0;
 }
 
 struct Way {

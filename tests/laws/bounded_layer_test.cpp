@@ -223,6 +223,42 @@ TEST(BoundedLayer, EachAnswersRanksThatAreFarAhead) {
     });
 }
 
+/// `ready` never waits: it is false while somebody's rows are missing, and once it is true forward needs nobody.
+TEST(BoundedLayer, SaysWhetherItsRowsHaveCome) {
+    for (const sw::Serve serve : {sw::Serve::together, sw::Serve::each}) {
+        std::atomic<int> step{0};
+        on_ranks(2, 1, serve, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
+            step = 0;
+            sw::barrier(comm);
+            EXPECT_FALSE(sw::LayerFlight{}.ready());
+            if (comm.rank() == 1) {
+                while (step != 1)  // in no call: nobody answers, but a thread those that are answered one by one
+                    std::this_thread::yield();
+            }
+            auto flight = layer.start(Lookup(comm.rank(), 0).view());
+            if (comm.rank() == 0) {
+                if (serve == sw::Serve::together) {
+                    for (int i = 0; i < 100; ++i)
+                        EXPECT_FALSE(flight.ready());
+                }
+                step = 1;
+            }
+            while (!flight.ready())
+                std::this_thread::yield();
+            ++step;
+            while (step != 3)  // both have all
+                std::this_thread::yield();
+            if (comm.rank() == 1) {
+                while (step != 4)
+                    std::this_thread::yield();
+            }
+            static_cast<void>(layer.forward(flight));  // rank 1 makes no call meanwhile
+            ++step;
+            layer.drain();
+        });
+    }
+}
+
 TEST(BoundedLayer, GoesOnBehindADrain) {
     for (const sw::Serve serve : {sw::Serve::together, sw::Serve::each}) {
         const Reference reference;

@@ -18,8 +18,9 @@ namespace shardwise::inline SHARDWISE_ABI::detail {
 class MpiPause {
   public:
     MpiPause() = default;
-    /// One that goes on. \param idled  how often it has paused
-    explicit MpiPause(int idled) : idle_{idled} {}
+    /// One that goes on. \param idled  how often it has paused \param crowded  there are more ranks than processors: who
+    /// polls keeps one from a rank that has something to do
+    MpiPause(int idled, bool crowded) : idle_{crowded && idled < polls ? polls : idled} {}
     [[nodiscard]] int idled() const noexcept { return idle_; }
 
     /// \param may_sleep  called once it wants to; false where polls are what moves a message on

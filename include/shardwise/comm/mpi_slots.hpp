@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,7 @@ class MpiSlots {
           comm_{options.comm},
           rank_{comm_.rank()},
           topology_{detail::mpi_topology(comm_.get(), options)},
+          crowded_{topology_.ranks_per_host > static_cast<int>(std::thread::hardware_concurrency())},
           uncaught_{std::uncaught_exceptions()} {
         if (topology_.hosts == 1) return;
         detail::refuse_ucx_windows();
@@ -120,7 +122,7 @@ class MpiSlots {
             wait.idled = 0;
         }
         wait.begun = true;
-        detail::MpiPause pause{wait.idled};
+        detail::MpiPause pause{wait.idled, crowded_};
         const bool rested = pause([] { return true; });
         wait.idled = pause.idled();
         if (!rested || wait.idle || Clock::now() < wait.deadline) return;
@@ -142,6 +144,7 @@ class MpiSlots {
     detail::MpiHandle comm_;
     int rank_;
     Topology topology_;
+    bool crowded_;
     int uncaught_;
     std::vector<std::unique_ptr<detail::MpiWindow>> windows_;
     std::vector<SlotId> leaving_;  // since the last flush

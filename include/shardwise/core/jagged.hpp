@@ -138,31 +138,32 @@ template <class Id>
     JaggedBatch<Id> all{.samples = 0, .features = std::ssize(features)};
     bool single = true;
     bool weighted = false;
+    std::vector<std::vector<std::int64_t>> first;  // (batch, feature): its first id
     for (const JaggedView<Id>& batch : batches) {
         batch.validate();
+        auto& of_batch = first.emplace_back(static_cast<std::size_t>(batch.features) + 1, 0);
+        for (std::int64_t f = 0; f < batch.features; ++f) {
+            std::int64_t& next = of_batch[static_cast<std::size_t>(f) + 1] = of_batch[static_cast<std::size_t>(f)];
+            for (std::int64_t i = 0; i < batch.samples; ++i)
+                next += batch.length(f * batch.samples + i);
+        }
         all.samples += batch.samples;
         single &= batch.single() || batch.bags() == 0;
         weighted |= !batch.weights.empty();
     }
-    for (const int feature : features) {
-        for (const JaggedView<Id>& batch : batches) {
+    for (const int feature : features)
+        for (std::size_t b = 0; b < batches.size(); ++b) {
+            const JaggedView<Id>& batch = batches[b];
             if (feature < 0 || feature >= batch.features)
                 throw BadInput{concat({"feature ", feature, " of a batch of ", batch.features, " features"})};
-            std::int64_t begin = 0;
-            const std::int64_t bag = feature * batch.samples;
-            for (std::int64_t i = 0; i < bag; ++i)
-                begin += batch.length(i);
-            std::int64_t end = begin;
-            for (std::int64_t i = bag; i < bag + batch.samples; ++i) {
-                end += batch.length(i);
-                if (!single) all.lengths.push_back(static_cast<std::int32_t>(batch.length(i)));
-            }
+            const std::int64_t begin = first[b][static_cast<std::size_t>(feature)];
+            const std::int64_t end = first[b][static_cast<std::size_t>(feature) + 1];
+            for (std::int64_t i = 0; i < batch.samples && !single; ++i)
+                all.lengths.push_back(static_cast<std::int32_t>(batch.length(feature * batch.samples + i)));
             all.values.insert(all.values.end(), batch.values.begin() + begin, batch.values.begin() + end);
-            if (!weighted) continue;
-            for (std::int64_t i = begin; i < end; ++i)
+            for (std::int64_t i = begin; i < end && weighted; ++i)
                 all.weights.push_back(batch.weights.empty() ? 1.0F : batch.weights[static_cast<std::size_t>(i)]);
         }
-    }
     return all;
 }
 
