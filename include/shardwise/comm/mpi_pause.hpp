@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -18,9 +19,11 @@ namespace shardwise::inline SHARDWISE_ABI::detail {
 class MpiPause {
   public:
     MpiPause() = default;
-    /// One that goes on. \param idled  how often it has paused \param crowded  there are more ranks than processors: who
-    /// polls keeps one from a rank that has something to do
-    MpiPause(int idled, bool crowded) : idle_{crowded && idled < polls ? polls : idled} {}
+    /// One that goes on. \param idled  how often it has paused \param least  pauses that yield at the soonest: where
+    /// polls take a hundredth of MPI's, or ranks are more than processors, who only polls keeps one from a rank that
+    /// has something to do
+    MpiPause(int idled, int least) : idle_{std::max(idled, least)} {}
+    static constexpr int polls = 1000;
     [[nodiscard]] int idled() const noexcept { return idle_; }
 
     /// \param may_sleep  called once it wants to; false where polls are what moves a message on
@@ -38,7 +41,6 @@ class MpiPause {
     }
 
   private:
-    static constexpr int polls = 1000;
     static constexpr int yields = 300;
     static constexpr std::chrono::microseconds nap{20};  // and the timer's slack, 50 in Linux
 

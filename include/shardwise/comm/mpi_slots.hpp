@@ -52,7 +52,7 @@ class MpiSlots {
           comm_{options.comm},
           rank_{comm_.rank()},
           topology_{detail::mpi_topology(comm_.get(), options)},
-          crowded_{topology_.ranks_per_host > static_cast<int>(std::thread::hardware_concurrency())},
+          least_idle_{least_idle(topology_)},
           uncaught_{std::uncaught_exceptions()} {
         if (topology_.hosts == 1) return;
         detail::refuse_ucx_windows();
@@ -122,7 +122,7 @@ class MpiSlots {
             wait.idled = 0;
         }
         wait.begun = true;
-        detail::MpiPause pause{wait.idled, crowded_};
+        detail::MpiPause pause{wait.idled, least_idle_};
         const bool rested = pause([] { return true; });
         wait.idled = pause.idled();
         if (!rested || wait.idle || Clock::now() < wait.deadline) return;
@@ -138,13 +138,18 @@ class MpiSlots {
   private:
     using Clock = std::chrono::steady_clock;
 
+    [[nodiscard]] static int least_idle(const Topology& topology) {
+        using detail::MpiPause;
+        if (topology.ranks_per_host > static_cast<int>(std::thread::hardware_concurrency())) return MpiPause::polls;
+        return topology.hosts == 1 ? MpiPause::polls - 100 : 0;
+    }
     [[nodiscard]] detail::MpiWindow& window(const SlotId& id) { return *at(windows_, id.window); }
 
     std::chrono::milliseconds deadline_;
     detail::MpiHandle comm_;
     int rank_;
     Topology topology_;
-    bool crowded_;
+    int least_idle_;  // where a wait's pauses begin
     int uncaught_;
     std::vector<std::unique_ptr<detail::MpiWindow>> windows_;
     std::vector<SlotId> leaving_;  // since the last flush
