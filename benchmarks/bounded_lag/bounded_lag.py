@@ -12,6 +12,7 @@ Runs infer_dlrm again and again, with every way to be apart, in turns, and shows
            follows from the laws of the protocol alone (a simulation below), and one rank that is always 25 ms late, which nothing masks
   plain    the same ranks without delays, on generated rows: k above 0 costs nothing
   skew     look-ups of 1 to 100 ids, drawn for each table, rank and batch: Figure 7, left
+  sequences  the same look-ups, the rows of all ids sent home instead of sums
   criteo   rows of --data, no delays: Figure 8
   mpi      processes: ranks in step, slots over messages (a FIFO of k + 1 exchanges), and one-sided slots
 
@@ -33,6 +34,7 @@ LATE = 50.0  # milliseconds at most
 WAYS = {"owner": ["--ids", "owner"], "together, thread": ["--progress", "thread"], "together, calls": [], "each, calls": ["--serve", "each"],
         "each, thread": ["--serve", "each", "--progress", "thread"], "owner, messages": ["--ids", "owner", "--transport", "messages"],
         "together, messages": ["--transport", "messages"], "each, messages": ["--serve", "each", "--transport", "messages"]}
+SEQUENCES = ["--batches", 20, "--batch", 64, "--skew", 100, "--rows", 20000, "--pooling", "none"]
 TINY = ["--rows", 200, "--dim", 4, "--bottom", "4", "--top", "4-1", "--batch", 4]
 
 
@@ -148,15 +150,18 @@ def cuts(args):
                 continue
             runs.append(("plain", way, k, [*medium, "--batches", 60, "--bound", k, *flags], args.ranks, False, args.rounds))
             runs.append(("skew", way, k, [*medium, "--batches", 20, "--skew", 100, "--rows", 20000, "--bound", k, *flags], args.ranks, False, args.rounds))
+            if "owner" not in way:
+                runs.append(("sequences", way, k, [*medium, *SEQUENCES, "--bound", k, *flags], args.ranks, False, args.rounds))
             if data:
                 runs.append(("criteo", way, k, [*medium, *data, "--batch", 64, "--rows", 10000, "--bound", k, *flags], args.ranks, False, args.rounds))
         for way, flags in {"one-sided": ["--ids", "owner"], "a FIFO of messages": ["--ids", "owner", "--transport", "messages"],
                            "windows": ["--ids", "owner", "--hosts", args.mpi_ranks], "in step": ["--ids", "owner", "--transport", "rounds"]}.items():
             if args.mpiexec and (k == 0 or way != "in step"):
                 runs.append(("mpi", way, k, [*medium, "--batches", 60, *([] if way == "windows" else ["--hosts", 1]), "--bound", k, *flags], args.mpi_ranks, True, args.rounds))
-    for cut in ("plain", "skew", "criteo"):
+    for cut in ("plain", "skew", "sequences", "criteo"):
         if cut != "criteo" or data:
-            extra = {"plain": ["--batches", 60], "skew": ["--batches", 20, "--skew", 100, "--rows", 20000], "criteo": [*data, "--batch", 64, "--rows", 10000]}[cut]
+            extra = {"plain": ["--batches", 60], "skew": ["--batches", 20, "--skew", 100, "--rows", 20000], "sequences": SEQUENCES,
+                     "criteo": [*data, "--batch", 64, "--rows", 10000]}[cut]
             runs.append((cut, "in step", 0, [*medium, *extra, "--transport", "rounds"], args.ranks, False, args.rounds))
     return [run for run in runs if run[0] in args.only]
 
@@ -218,10 +223,10 @@ def draw(out, path):
     import matplotlib.pyplot as plt
     plt.rcParams |= {"svg.hashsalt": "shardwise", "svg.fonttype": "none", "font.size": 9}
     colors = dict(zip(WAYS, ["#0b5fa5", "#2b8a3e", "#d9480f", "#862e9c", "#c2255c", "#4da3e0", "#e8a36b", "#b98bd0"]))
-    panels = [cut for cut in ("delays", "skew", "criteo") if cut in out["cuts"]]
+    panels = [cut for cut in ("delays", "skew", "sequences", "criteo") if cut in out["cuts"]]
     figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 4), facecolor="white", squeeze=False)
     titles = {"delays": "ranks late by U(0, 50 ms):\nms a batch, beside computing", "skew": "1 to 100 ids, by table, rank and batch:\nms a batch over that in step",
-              "criteo": "rows of Criteo, no delays:\nms a batch over that in step"}
+              "sequences": "the same, rows sent one by one:\nms a batch over that in step", "criteo": "rows of Criteo, no delays:\nms a batch over that in step"}
     for axis, cut in zip(axes[0], panels):
         ways = out["cuts"][cut]
         base = 1 if cut == "delays" else middle(ways["in step"]["0"], "iteration_ms")
@@ -252,9 +257,9 @@ def main():
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/examples/infer_dlrm"), help="infer_dlrm of a release build")
     parser.add_argument("--mpiexec", default="mpiexec", help="empty: no processes")
     parser.add_argument("--data", help="file of Criteo's form")
-    parser.add_argument("--only", nargs="+", default=["delays", "straggler", "exponential", "plain", "skew", "criteo", "mpi"], help="cuts")
+    parser.add_argument("--only", nargs="+", default=["delays", "straggler", "exponential", "plain", "skew", "sequences", "criteo", "mpi"], help="cuts")
     parser.add_argument("--k", nargs="+", type=int, default=[0, 1, 2, 4, 8])
-    parser.add_argument("--ranks", type=int, default=4, help="of plain, skew and criteo (default: %(default)s)")
+    parser.add_argument("--ranks", type=int, default=4, help="of plain, skew, sequences and criteo (default: %(default)s)")
     parser.add_argument("--mpi-ranks", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--read", nargs="+", metavar="FILE", help="show what was measured before, and run nothing; several files are put together")

@@ -126,7 +126,9 @@ void add_model(CLI::App& app, Options& o, ShapeFlags& shape) {
         ->default_str("128-64-1")
         ->group(model);
     app.add_option("--sharding", o.sharding, "Where tables lie: table, row or col")->group(model);
-    app.add_option("--pooling", o.pooling, "sum or mean")->group(model);
+    app.add_option("--pooling", o.pooling,
+                   "sum, mean, or none: the row of each id comes home, and the rank of the sample takes their mean")
+        ->group(model);
     app.add_option("--wire", o.wire, "Precision of vectors on the wire: fp32 or bf16")->group(model);
 }
 void add_output(CLI::App& app, Options& o) {
@@ -192,7 +194,7 @@ void check(const CLI::App& app, Options& o) {
     one_of("--ids", o.ids, {"sample", "owner"});
     one_of("--serve", o.serve, {"together", "each"});
     one_of("--progress", o.progress, {"calls", "thread"});
-    one_of("--pooling", o.pooling, {"sum", "mean"});
+    one_of("--pooling", o.pooling, {"sum", "mean", "none"});
     one_of("--sharding", o.sharding, {"table", "row", "col"});
     one_of("--wire", o.wire, {"fp32", "bf16"});
     if (o.delay.rank >= o.ranks)
@@ -210,6 +212,9 @@ void check(const CLI::App& app, Options& o) {
     }
     for (const char* flag : {"--zipf", "--bag", "--skew"})
         no_effect(flag, !o.data.data.empty(), "with --data");
+    if (o.pooling == "none" && o.ids == "owner")
+        throw sw::BadInput{
+            "--pooling none with --ids owner, which sums at the owner: give --ids sample, or --pooling mean"};
     if (o.progress == "thread" && o.transport == Transport::messages)
         throw sw::BadInput{
             "--progress thread with --transport messages, whose slots are of one thread: give calls, or slots"};

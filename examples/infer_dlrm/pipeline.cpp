@@ -12,6 +12,7 @@
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/dense/jagged_rows.hpp"
 
 namespace infer_dlrm {
 
@@ -134,8 +135,20 @@ void Pipeline::complete(Stages& stages) {
         vectors = layer_->forward(flight);
     }
     const Timed timed{stages.top, *tracer_, "interaction and top MLP", number};
-    for (const float logit : dense_->forward_top(vectors.pooled))
+    for (const float logit : dense_->forward_top(pooled(vectors, batch.size())))
         probabilities_.push_back(1.0F / (1.0F + std::exp(-logit)));
+}
+
+sw::MatrixView<const float> Pipeline::pooled(const sw::LayerVectors& vectors, std::int64_t samples) {
+    if (o_->pooling != "none") return vectors.pooled;
+    const std::int64_t dim = o_->shape.dim();
+    const std::int64_t width = std::ssize(vectors.sequences) * dim;
+    means_.resize(static_cast<std::size_t>(samples * width));
+    const sw::MatrixView<float> means{means_.data(), samples, width};
+    for (std::size_t f = 0; f < vectors.sequences.size(); ++f)
+        sw::mean_of_lists({.rows = vectors.sequences[f], .lengths = vectors.lengths[f]},
+                          means.columns_from(static_cast<std::int64_t>(f) * dim, dim));
+    return means;
 }
 
 sw::TierTraffic Pipeline::put_so_far() const {

@@ -77,6 +77,8 @@ class Pipeline {
     }
     void start(std::int64_t batch);
     void complete(Stages& stages);
+    /// Of a bag one vector, whatever the layer pools: (samples, tables * dim). Valid until the next call.
+    [[nodiscard]] sw::MatrixView<const float> pooled(const sw::LayerVectors& vectors, std::int64_t samples);
     void load();
     [[nodiscard]] sw::TierTraffic put_so_far() const;
     [[nodiscard]] std::int64_t messages_so_far() const;
@@ -99,6 +101,7 @@ class Pipeline {
     };
     std::deque<UnderWay> under_way_;
     std::uint32_t started_ = 0;
+    std::vector<float> means_;  // with --pooling none
     std::vector<float> probabilities_;
     sw::TierTraffic put_;
     std::int64_t messages_ = 0;

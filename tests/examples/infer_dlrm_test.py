@@ -67,6 +67,11 @@ def same_out():
         assert len(expected.splitlines()) == 4 * 12 * 16
         for variant in VARIANTS:
             assert predictions(*SMALL, *model, *variant) == expected, (model, variant)
+    # rows that come home one by one: a mean taken there has the bits of one taken where they lie
+    expected = predictions(*SMALL, "--bag", 4, "--pooling", "mean", "--transport", "rounds")
+    for variant in [["--transport", "rounds"], *VARIANTS]:
+        if "owner" not in variant:
+            assert predictions(*SMALL, "--bag", 4, "--pooling", "none", *variant) == expected, variant
 
 
 def same_out_mpi():
@@ -198,6 +203,7 @@ def overlaps():
 def bad_usage():
     for arguments, text in [(["--bound", -1], "--bound -1: give at least 0"), (["--ids", "here"], "--ids 'here': give sample or owner"),
                             (["--serve", "all"], "--serve 'all': give together or each"), (["--progress", "gpu"], "--progress 'gpu'"),
+                            (["--ids", "owner", "--pooling", "none"], "--pooling none with --ids owner, which sums at the owner"),
                             (["--transport", "udp"], "--transport 'udp': give slots or messages or rounds"),
                             (["--transport", "rounds", "--bound", 1], "--bound 1 with --transport rounds, where ranks go step by step"),
                             (["--transport", "rounds", "--serve", "each"], "--serve has no effect with --transport rounds"),

@@ -259,6 +259,87 @@ TEST(BoundedLayer, SaysWhetherItsRowsHaveCome) {
     }
 }
 
+/// Where rows learn, all ranks refuse a batch that is wrong on one of them: the last before a drain, or under way in it.
+TEST(BoundedLayer, DrainsBehindABatchThatAllRefuse) {
+    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 3},
+                                                 .deadline = std::chrono::seconds{20}}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadSlots slots{comm};
+        sw::LayerNames learns = names();
+        learns.optimizer = "sgd";
+        sw::LayerOptions options;
+        options.bound = {.samples = most_samples, .ids = {2 * most_samples}};
+        options.slots.emplace(slots);
+        const auto layer = sw::make_layer(comm, tables(), learns, options);
+        const auto bad_on_one = [&](int number) {
+            Lookup batch{comm.rank(), number};
+            if (comm.rank() == 1) {
+                batch.samples = 1;
+                batch.lengths = {1};
+                batch.ids = {rows};
+            }
+            return batch;
+        };
+        const auto is_refused = [&](sw::LayerFlight& flight) {
+            try {
+                static_cast<void>(layer->forward(flight));
+                ADD_FAILURE() << "a wrong id was looked up";
+            } catch (const sw::BadInput& error) {
+                EXPECT_NE(std::string{error.what()}.find("rank 1: "), std::string::npos) << error.what();
+            }
+            EXPECT_FALSE(flight);
+        };
+        const auto learn = [&](int number) {
+            const Lookup batch{comm.rank(), number};
+            auto flight = layer->start(batch.view());
+            const sw::LayerVectors vectors = layer->forward(flight);
+            layer->backward(std::move(flight), vectors);
+        };
+        for (int turn = 0; turn < 3; ++turn) {
+            const Lookup wrong = bad_on_one(2 * turn);
+            auto flight = layer->start(wrong.view());
+            if (turn != 1) is_refused(flight);
+            layer->drain();
+            if (turn == 1) is_refused(flight);
+            learn(2 * turn + 1);
+        }
+        EXPECT_EQ(layer->steps(), 3);
+        layer->drain();
+    });
+}
+
+/// `validate` finds what `forward` would: also more samples and ids than declared.
+TEST(BoundedLayer, ValidatesWhatIsDeclared) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadSlots slots{comm};
+        const auto layer = sw::make_layer(comm, tables(), names(), options_for(slots, 1));
+        Lookup good{comm.rank(), 1};
+        layer->validate(good.view());
+        const auto refused = [&](const Lookup& batch, const char* why) {
+            try {
+                layer->validate(batch.view());
+                ADD_FAILURE() << why;
+            } catch (const sw::BadInput& error) {
+                EXPECT_NE(std::string{error.what()}.find(why), std::string::npos) << error.what();
+            }
+        };
+        Lookup samples = good;
+        Lookup ids = good;
+        if (comm.rank() == 1) {
+            samples.samples = most_samples + 1;
+            samples.lengths.assign(most_samples + 1, 0);
+            samples.ids.clear();
+            ids.samples = 1;
+            ids.lengths = {2 * most_samples + 1};
+            ids.ids.assign(2 * most_samples + 1, 0);
+        }
+        refused(samples, "6 samples");
+        refused(ids, "11 ids");
+        layer->drain();
+    });
+}
+
 TEST(BoundedLayer, GoesOnBehindADrain) {
     for (const sw::Serve serve : {sw::Serve::together, sw::Serve::each}) {
         const Reference reference;

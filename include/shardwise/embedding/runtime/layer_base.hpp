@@ -156,6 +156,7 @@ class LayerBase {
             bound.bind(batch, given_names_);
             bound.spread(given_, features().size());
             blueprint_.check(bound);
+            if (!blueprint_.traits().at_owner) wrong = beyond_bound(bound);
         } catch (const BadInput& error) {
             wrong = error.what();
         }

@@ -245,6 +245,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
 
 SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind, const std::string& wrong) {
     state.looked_up = false;
+    state.refused.clear();
     state.allocate_output(index_);
     LagSchedule* const schedule = state.schedule;
     const std::uint16_t digest = digest_now(kind);

@@ -37,6 +37,7 @@ SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
 
 SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceLocation& where) {
     if (!blueprint_.bound().bounded) return state.flight.finish_forward();
+    if (!state.refused.empty()) throw BadInput{state.refused};
     if (state.schedule == nullptr) {  // a hot batch
         if (blueprint_.bound().learns) return state.flight.finish_forward();
         return state.flight.finish_alone();
@@ -48,8 +49,8 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
             throw BadInput{concat({"forward of batch ", number, " while batch ", first->flight.number(),
                                    " is under way: call forward in the order of start"})};
         if (blueprint_.bound().learns) {
-            state.flight.finish_forward();
-            return schedule.finished(number);
+            schedule.finished(number);  // whether it ends well or, on all ranks, with an error
+            return state.flight.finish_forward();
         }
         schedule.finish(number, where);
     }
@@ -132,9 +133,17 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
     lag_->begin_to_serve();
     while (detail::LayerState* const state = oldest()) {
         const std::uint64_t number = state->flight.number();
-        if (!blueprint_.bound().learns) lag_->schedule().finish(number, where);
-        state->flight.finish_forward();
+        if (!blueprint_.bound().learns) {
+            lag_->schedule().finish(number, where);
+            state->flight.finish_forward();
+            continue;
+        }
         lag_->schedule().finished(number);
+        try {
+            state->flight.finish_forward();
+        } catch (const BadInput& error) {  // which forward says
+            state->refused = error.what();
+        }
     }
     JaggedView<std::int64_t> none;
     none.features = std::ssize(features());

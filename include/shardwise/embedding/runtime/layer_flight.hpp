@@ -60,6 +60,7 @@ struct LayerState {
     LayerFlight* handle = nullptr;
     LagSchedule* schedule = nullptr;  // of flights that may be apart
     bool looked_up = false;
+    std::string refused;             // what all ranks found wrong with it in a drain
     std::int64_t samples = 0;        // of this rank
     JaggedBatch<std::int64_t> kept;  // of a batch in which some ranks' bags are wrong, those of the others
 
