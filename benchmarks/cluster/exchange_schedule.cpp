@@ -77,16 +77,16 @@ std::vector<sw::TableConfig> tables_of(const Arguments& a) {
 template <class S, class C>
 sw::LayerBlueprint passing(const Arguments& a) {
     return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<C>, sw::Optimizer<sw::Sgd>>::blueprint(
-        a.topology, tables_of(a), {}, {}, {}, nullptr, a.group_options());
+        a.topology, tables_of(a), {.groups = a.group_options()});
 }
 template <class S>
 sw::LayerBlueprint compressing(const Arguments& a) {
     return sw::EmbeddingLayer<sw::Sharding<S>, sw::Collective<sw::Hierarchical>, sw::Optimizer<sw::Sgd>,
-                              sw::Tower<sw::Dot>>::blueprint(a.topology, tables_of(a), {}, {},
+                              sw::Tower<sw::Dot>>::blueprint(a.topology, tables_of(a), {.groups = a.group_options()},
+                                                             {},
                                                              {.per_feature = 1,
                                                               .per_tower = 0,
-                                                              .dimension = a.dim / a.compression},
-                                                             nullptr, a.group_options());
+                                                              .dimension = a.dim / a.compression});
 }
 
 const std::map<std::string, Make>& compositions() {

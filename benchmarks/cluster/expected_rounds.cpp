@@ -149,7 +149,7 @@ ExpectedRounds expected_rounds(const LawArguments& a) {
             all.tiers[0].rows += table.rows;
     }
     const sw::LayerBlueprint layer =
-        sw::draw_layer(a.topology, tables, names, {}, policies(), tiered ? &rows : nullptr, a.groups);
+        sw::draw_layer(a.topology, tables, names, {.groups = a.groups, .rows = tiered ? &rows : nullptr}, policies());
     const sw::ExpectedLayerCost cost = layer.expect_cost(workload);
     for (std::size_t part = 0; part < cost.touched.size(); ++part)
         for (const auto& touched : cost.touched[part]) {

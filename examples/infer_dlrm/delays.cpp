@@ -22,10 +22,11 @@ std::optional<double> milliseconds(std::string_view text) {
     double number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+    constexpr double longest = 3.6e6;  // an hour
     if (status != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
-    if (unit == "us") return number / 1e3;
-    if (unit == "ms") return number;
-    if (unit == "s") return number * 1e3;
+    if (unit == "us" && number <= 1e3 * longest) return number / 1e3;
+    if (unit == "ms" && number <= longest) return number;
+    if (unit == "s" && number <= longest / 1e3) return number * 1e3;
     if (unit.empty() && number == 0) return 0.0;
     return std::nullopt;
 }
@@ -48,9 +49,11 @@ double Delay::expected() const noexcept {
 
 Delay parse_delay(const std::string& text) {
     const auto wrong = [&] {
-        return shardwise::BadInput{fmt::format(
-            "--delay '{}': give uniform:0:10ms, exponential:2ms or constant:5ms, for one rank with @ and its number",
-            text)};
+        return shardwise::BadInput{
+            fmt::format("--delay '{}': give uniform:0:10ms, exponential:2ms or constant:5ms, an hour at most, for one "
+                        "rank with @ and "
+                        "its number",
+                        text)};
     };
     Delay delay;
     std::string_view law = text;

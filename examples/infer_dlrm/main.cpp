@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -134,6 +135,12 @@ int main(int argc, char** argv) {
     } catch (const shardwise::Error& error) {
         std::fprintf(stderr, "infer_dlrm: %s\n", error.what());
         return error.exit_status();
+    } catch (const std::bad_alloc&) {
+        std::fprintf(
+            stderr,
+            "infer_dlrm: there is not so much memory: give smaller tables, or fewer or smaller batches, of which "
+            "all samples are kept\n");
+        return 2;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "infer_dlrm: %s\n", error.what());
         return 3;

@@ -190,7 +190,11 @@ void check(const CLI::App& app, Options& o) {
     at_least<std::int64_t>("--warmup", o.warmup, 0);
     at_least("--runs", o.runs, 1);
     at_least<std::int64_t>("--skew", o.skew, 1);
-    require(o.deadline_seconds > 0, "--deadline", fmt::format("{}", o.deadline_seconds), "a number above 0");
+    require(o.deadline_seconds > 0 && o.deadline_seconds <= 3e7, "--deadline", fmt::format("{}", o.deadline_seconds),
+            "a number above 0, and at most 3e7");
+    require(o.batch <= 1'000'000'000 / o.ranks, "--batch", std::to_string(o.batch),
+            fmt::format("at most {}", 1'000'000'000 / o.ranks));
+    require(o.batches <= 1'000'000'000, "--batches", std::to_string(o.batches), "at most 1000000000");
     one_of("--ids", o.ids, {"sample", "owner"});
     one_of("--serve", o.serve, {"together", "each"});
     one_of("--progress", o.progress, {"calls", "thread"});

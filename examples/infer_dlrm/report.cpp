@@ -148,7 +148,7 @@ void print(const Json& r) {
     fmt::print("a batch of {} samples a rank takes {} ms; {} batches/s, {:.0f} samples/s\n",
                r["batch"].get<std::int64_t>(), mean("iteration_ms"), mean("throughput"),
                r["samples_per_second"].get<double>());
-    fmt::print("of it delayed and waiting: {} ms; another rank was at most {} batches ahead\n",
+    fmt::print("of it delayed and waiting: {} ms; batches that a rank had started and another had not: {} at most\n",
                mean("delay_ms_per_batch"), r["lag_max"].get<double>());
     fmt::print("\n{:>4} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>12} {:>12} {:>12} {:>12}\n", "rank", "batch, ms",
                "delay", "start", "bottom", "exchange", "top", "bytes put", "tables", "buffers", "slots");
@@ -186,12 +186,13 @@ void explain(const Options& o, const Pipeline& pipeline, const Samples& samples)
         views.push_back(part.ids.view());
     const sw::LayerCost cost = layer.predict_cost(views);
     fmt::print("{}\n", sw::describe(layer.program(), layer.branches(), cost.segments));
-    fmt::print("memory of a rank, bytes\n{:>4} {:>14} {:>14} {:>16}\n", "rank", "tables", "slots", "slots, k + 1");
+    fmt::print("memory of a rank, bytes\n{:>4} {:>14} {:>14} {:>20}\n", "rank", "tables", "slots",
+               fmt::format("slots with k = {}", o.bound + 1));
     for (int rank = 0; rank < o.ranks; ++rank) {
         const auto slots = o.transport == Transport::rounds ? 0 : layer.blueprint().slot_bytes(rank);
         const auto exchanges = o.ids == "owner" ? 2 : 1;  // slots that one more k adds
         const auto have = o.ids == "owner" ? 2 * o.bound + 2 : o.bound + 1;
-        fmt::print("{:>4} {:>14} {:>14} {:>16}\n", rank, layer.predict_static_bytes(rank), slots,
+        fmt::print("{:>4} {:>14} {:>14} {:>20}\n", rank, layer.predict_static_bytes(rank), slots,
                    slots / have * (have + exchanges));
     }
 }

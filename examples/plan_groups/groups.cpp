@@ -112,7 +112,7 @@ Plan make_plan(const Options& o) {
     const sw::Workload workload = read_tables(o, plan.tables);
     const sw::KnownPolicies known = policies();
     const sw::DrawGroups draw = [&](const sw::GroupOptions& groups) {
-        return sw::draw_layer(o.topology, plan.tables, o.names, {}, known, nullptr, groups);
+        return sw::draw_layer(o.topology, plan.tables, o.names, {.groups = groups}, known);
     };
     const double one_group = sw::table_bytes(draw({}));
     Progress progress{o.ways.size()};

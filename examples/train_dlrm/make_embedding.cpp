@@ -140,7 +140,8 @@ sw::LayerBlueprint draw_embedding(const Policies& policies, const sw::Topology& 
                                   const sw::AnyModule::Config& module, const sw::RowPlan* rows,
                                   const sw::GroupOptions& groups) {
     check_policies(policies);
-    return sw::draw_layer(topology, tables, names_of(policies, &module), towers, known(), rows, groups);
+    return sw::draw_layer(topology, tables, names_of(policies, &module),
+                          {.towers = towers, .groups = groups, .rows = rows}, known());
 }
 
 }  // namespace train_dlrm

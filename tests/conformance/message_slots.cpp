@@ -54,6 +54,27 @@ TEST(MessageSlots, DuplicatesAreApartFromWhatTheyAreMadeOf) {
     });
 }
 
+TEST(MessageSlots, WaitForAsLongAsThereIsTime) {
+    ThreadWorld world{world_of_ranks()};
+    world.run([&](ThreadCommunicator& comm) {
+        ThreadCommunicator own = comm.duplicate();
+        MessageSlots slots{own, std::chrono::milliseconds::max()};
+        BoundedAllToAllV<std::uint32_t> exchange{slots, 0, 8};
+        if (comm.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        conformance::start(exchange, comm.rank(), comm.size(), 8);
+        conformance::check_blocks(exchange.wait(), comm.rank(), 0, 8);
+    });
+}
+
+TEST(MessageSlots, AsManyAsCannotBeToldApartAreRefused) {
+    ThreadWorld world{world_of_ranks()};
+    world.run([&](ThreadCommunicator& comm) {
+        ThreadCommunicator own = comm.duplicate();
+        MessageSlots slots{own};
+        EXPECT_THROW((BoundedAllToAllV<std::uint32_t>{slots, 50'000'000, 8}), BadInput);
+    });
+}
+
 /// A message a put, of its bytes and 24 more.
 TEST(MessageSlots, CostAMessageAPut) {
     ThreadWorld world{world_of_ranks()};

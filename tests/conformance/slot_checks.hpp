@@ -195,30 +195,43 @@ inline void no_slot_is_written_before_it_was_read(sw::OneSidedRef slots, sw::Com
     }
 }
 
-/// Blocks may lie in what `wait` gave last: sent on to where they came from, each comes home in the end.
+/// Blocks may lie in what `wait` gave last: sent back to where they came from, or to any other rank.
 inline void what_wait_gave_is_sent_on(sw::OneSidedRef slots, sw::CommunicatorRef comm) {
     constexpr std::size_t most = 4000;
-    for (const int k : {0, 1}) {
-        sw::BoundedAllToAllV<std::uint32_t> exchange{slots, k, static_cast<std::int64_t>(most)};
-        std::vector<Block> mine;
-        for (int peer = 0; peer < slots.size(); ++peer)
-            mine.emplace_back(most, static_cast<std::uint32_t>(slots.rank() * 100 + peer));
-        const std::vector<std::span<const std::uint32_t>> views(mine.begin(), mine.end());
-        exchange.start(views);
-        for (int turn = 0; turn < 200; ++turn) {
-            const auto blocks = exchange.wait();
-            for (int peer = 0; peer < slots.size(); ++peer) {
-                const auto& block = blocks[static_cast<std::size_t>(peer)];
-                const int number = turn % 2 == 0 ? peer * 100 + slots.rank() : slots.rank() * 100 + peer;
-                require(block.size() == most &&
-                            std::all_of(block.begin(), block.end(),
-                                        [&](std::uint32_t x) { return x == static_cast<std::uint32_t>(number); }),
-                        "turn " + std::to_string(turn) + ": another block from rank " + std::to_string(peer));
+    const auto ranks = static_cast<std::size_t>(slots.size());
+    for (const int k : {0, 1})
+        for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, ranks - 1}) {
+            sw::BoundedAllToAllV<std::uint32_t> exchange{slots, k, static_cast<std::int64_t>(most)};
+            std::vector<std::vector<std::uint32_t>> sent;  // (from, to): what a block is full of
+            for (std::size_t from = 0; from < ranks; ++from)
+                for (std::size_t to = 0; to < ranks; ++to) {
+                    if (to == 0) sent.emplace_back();
+                    sent.back().push_back(static_cast<std::uint32_t>(100 * from + to));
+                }
+            const auto me = static_cast<std::size_t>(slots.rank());
+            std::vector<Block> mine;
+            for (const std::uint32_t number : sent[me])
+                mine.emplace_back(most, number);
+            const std::vector<std::span<const std::uint32_t>> views(mine.begin(), mine.end());
+            exchange.start(views);
+            for (int turn = 0; turn < 100; ++turn) {
+                const auto blocks = exchange.wait();
+                std::vector<std::span<const std::uint32_t>> next;
+                for (std::size_t peer = 0; peer < ranks; ++peer) {
+                    const auto& block = blocks[peer];
+                    require(block.size() == most && std::all_of(block.begin(), block.end(),
+                                                                [&](std::uint32_t x) { return x == sent[peer][me]; }),
+                            "turn " + std::to_string(turn) + ": another block from rank " + std::to_string(peer));
+                    next.push_back(blocks[(peer + shift) % ranks]);
+                }
+                const auto before = sent;
+                for (std::size_t from = 0; from < ranks; ++from)
+                    for (std::size_t to = 0; to < ranks; ++to)
+                        sent[from][to] = before[(to + shift) % ranks][from];
+                exchange.start(next);
             }
-            exchange.start(blocks);
+            exchange.drain();
         }
-        exchange.drain();
-    }
     barrier(comm);
 }
 
@@ -246,7 +259,9 @@ inline void two_threads_of_a_rank(sw::OneSidedRef slots, sw::CommunicatorRef com
             failed = std::current_exception();
         }
     }};
+    sw::BoundedAllToAllV<std::uint32_t> made_meanwhile{slots, k, static_cast<std::int64_t>(most)};
     run(one);
+    run(made_meanwhile);
     beside.join();
     if (failed) std::rethrow_exception(failed);
     barrier(comm);
@@ -279,6 +294,11 @@ inline void what_does_not_fit_is_refused(sw::OneSidedRef slots, sw::Communicator
     blocks.pop_back();
     refused("blocks for", [&] { exchange.start(blocks); });
     exchange.drain();
+    refused("give a number from 0 to ", [&] { sw::BoundedAllToAllV<float>{slots, 0, std::int64_t{1} << 62}; });
+    refused("give a number from 0 to ", [&] { sw::BoundedAllToAllV<float>{slots, 0, -1}; });
+    refused("more bytes than can be counted", [&] {
+        sw::BoundedAllToAllV<char>{slots, 1, (std::int64_t{1} << 62) - 64};
+    });
     refused("a lag of -1", [&] { sw::BoundedAllToAllV<int>{slots, -1, 4}; });
     refused("0 slots a pair of ranks", [&] {
         const std::vector<std::int64_t> none(static_cast<std::size_t>(slots.size()));

@@ -53,6 +53,23 @@ TEST(ThreadSlots, AWorldOpensThemAnew) {
         });
 }
 
+TEST(ThreadSlots, OfACommunicatorAndOfItsDuplicateAreOthers) {
+    ThreadWorld world{options()};
+    world.run([&](ThreadCommunicator& comm) {
+        ThreadCommunicator other = comm.duplicate();
+        ThreadSlots first{comm};
+        ThreadSlots second{other};
+        BoundedAllToAllV<std::uint32_t> here{first, 0, 8};
+        BoundedAllToAllV<std::uint32_t> there{second, 1, 30};
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            conformance::start(here, comm.rank(), comm.size(), 8);
+            conformance::start(there, comm.rank(), comm.size(), 30);
+            conformance::check_blocks(there.wait(), comm.rank(), i, 30);
+            conformance::check_blocks(here.wait(), comm.rank(), i, 8);
+        }
+    });
+}
+
 TEST(ThreadSlots, PutsAndBytesAreCounted) {
     constexpr std::size_t most = 30;
     ThreadWorld world{options()};

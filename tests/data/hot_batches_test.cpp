@@ -39,8 +39,7 @@ sw::LayerBlueprint layer_of(bool replicated = true, std::vector<std::string> tie
         rows.tiers[0] = std::ssize(rows.replicated);
         rows.tiers.back() -= rows.tiers[0];
     }
-    return sw::draw_layer({2, 2}, tables, {.shardings = tiers, .tiered = true, .requests = requests}, {},
-                          sw::KnownPolicies{}, &plan);
+    return sw::draw_layer({2, 2}, tables, {.shardings = tiers, .tiered = true, .requests = requests}, {.rows = &plan});
 }
 bool is_hot(std::int64_t feature, std::int64_t id) {
     return feature == 0 ? id == 1 || id == 3 : id == 4;

@@ -19,17 +19,13 @@ namespace {
 
 namespace sw = shardwise;
 
-struct LagBatch {
-    sw::JaggedBatch<int> ids;
-};
-
 TEST(BoundedLag, ALoop) {
     const std::vector<sw::TableConfig> tables{{.name = "item", .rows = 100, .dim = 4}};
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        std::vector<LagBatch> batches(5);
-        for (LagBatch& batch : batches)
-            batch.ids = {.samples = 2, .features = 1, .values = {comm.rank(), 7}};
+        std::vector<sw::JaggedBatch<int>> batches(5);
+        for (sw::JaggedBatch<int>& batch : batches)
+            batch = {.samples = 2, .features = 1, .values = {comm.rank(), 7}};
         int used = 0;
         const auto use = [&](const auto& pooled) { used += pooled.rows() == 2 ? 1 : 0; };
         // clang-format off
@@ -42,7 +38,7 @@ TEST(BoundedLag, ALoop) {
                 use(layer.forward(under_way.front()));  // waits for that one alone
                 under_way.pop_front();
             }
-            under_way.push_back(layer.start(batch.ids.view()));
+            under_way.push_back(layer.start(batch.view()));
         }
         for (Layer::Flight& flight : under_way)
             use(layer.forward(flight));
@@ -55,15 +51,17 @@ TEST(BoundedLag, ALoop) {
 TEST(BoundedLag, AnExchange) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 3}};
     world.run([&](sw::ThreadCommunicator& comm) {
-        sw::ThreadSlots slots{comm};
         const std::vector<float> mine(5, static_cast<float>(comm.rank()));
-        const std::vector<std::span<const float>> blocks(3, mine);
+        const auto use = [](std::span<const float> block) { EXPECT_EQ(block.size(), 5U); };
         // clang-format off
-        sw::BoundedAllToAllV<float> exchange{slots, 1, 64};  // k = 1, blocks of at most 64 elements
-        exchange.start(blocks);                              // one for each rank; free once this returns
+        sw::ThreadSlots slots{comm};
+        sw::BoundedAllToAllV<float> exchange{slots, 1, 64};     // k = 1, blocks of at most 64 elements
+        const std::vector<std::span<const float>> blocks(3, mine);  // (rank): what it is sent
+        exchange.start(blocks);                                 // free once this returns
         exchange.start(blocks);
-        const auto oldest = exchange.wait();  // one from each rank, until the next start or wait
-        exchange.drain();                     // completes what is under way
+        const std::span<const std::span<const float>> oldest = exchange.wait();  // (rank): what it sent; until the next start or wait
+        use(oldest[1]);
+        exchange.drain();  // waits for what is under way, and drops it; before the exchange ends
         // clang-format on
         EXPECT_EQ(oldest.size(), 3U);
     });

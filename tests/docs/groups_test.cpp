@@ -111,7 +111,7 @@ TEST(Groups, AChoice) {
     const std::vector<sw::TableConfig>& tables = grouped_tables;
     // clang-format off
         const sw::DrawGroups draw = [&](const sw::GroupOptions& groups) {
-            return Layer::blueprint(cluster_topology, tables, {}, {}, {}, nullptr, groups);  // no towers, constants, module, row plan
+            return Layer::blueprint(cluster_topology, tables, {.groups = groups});
         };
         const std::vector<sw::GroupOptions> ways{
             {.count = 1}, {.count = 2}, {.count = 4}, {.count = 4, .placement = sw::GroupPlacement::inside_hosts}};

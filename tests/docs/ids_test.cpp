@@ -23,9 +23,12 @@ TEST(Ids, AtTheirOwners) {
     std::vector<sw::JaggedBatch<int>> own{{.samples = 2, .features = 2, .values = {1, 2, 3, 4}},
                                           {.samples = 1, .features = 2, .values = {5, 6}},
                                           {.samples = 1, .features = 2, .values = {7, 8}}};
-    std::vector<sw::JaggedView<int>> batches;
-    for (const auto& batch : own)
-        batches.push_back(batch.view());
+    const auto batches_of_all_ranks = [&] {
+        std::vector<sw::JaggedView<int>> views;
+        for (const auto& batch : own)
+            views.push_back(batch.view());
+        return views;
+    };
     const std::vector<float> ones(100, 1.0F);
     const auto gradient_of = [&](const auto& output) {
         return sw::MatrixView<const float>{ones.data(), output.rows(), output.columns()};
@@ -36,6 +39,7 @@ TEST(Ids, AtTheirOwners) {
         using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Table>, sw::Ids<sw::AtOwner>>;
         Layer layer{comm, tables};
         const std::vector<std::int64_t> samples{2, 1, 1};  // (rank): how many of a batch's samples are whose, on all ranks alike
+        const std::vector<sw::JaggedView<int>> batches = batches_of_all_ranks();
         const sw::JaggedBatch<int> given = sw::concatenated<int>(batches, layer.given_features());
         const sw::MatrixView<const float> output = layer.forward(given.view(), samples);  // of this rank's samples
         layer.backward(gradient_of(output));

@@ -158,7 +158,7 @@ TEST(Blueprint, ARowPlanHasTheLayersTiersInEachTable) {
             .tiers = {"dp", "row"},
             .tables = {{.table = "t", .rows = 100, .tiers = std::move(tiers), .replicated = {}, .unseen = {}}}};
         static_cast<void>(sw::draw_layer({.hosts = 1, .ranks_per_host = 2}, {{.name = "t", .rows = 100, .dim = 4}},
-                                         {.shardings = {"dp", "row"}, .tiered = true}, {}, {}, &rows));
+                                         {.shardings = {"dp", "row"}, .tiered = true}, {.rows = &rows}));
     };
     EXPECT_NO_THROW(draw({10, 90}));
     EXPECT_THROW(draw({10, 20, 70}), sw::BadInput);
@@ -170,7 +170,7 @@ std::int64_t sum_bytes(std::int64_t touched, const sw::TableRowPlan& plan) {
     using Tiers = sw::Tiered<sw::DP, sw::Row>;
     const sw::RowPlan rows{.tiers = {"dp", "row"}, .tables = {plan}};
     const auto blueprint = sw::EmbeddingLayer<sw::Sharding<Tiers>>::blueprint(
-        {.hosts = 1, .ranks_per_host = 2}, {{.name = "t", .rows = 64, .dim = 4}}, {}, {}, {}, &rows);
+        {.hosts = 1, .ranks_per_host = 2}, {{.name = "t", .rows = 64, .dim = 4}}, {.rows = &rows});
     sw::JaggedBatch<std::int64_t> batch;
     batch.samples = touched;
     batch.features = 1;
@@ -202,7 +202,7 @@ sw::Traffic sums_of_tiers(const sw::TableRowPlan& plan) {
     const sw::RowPlan rows{.tiers = {"dp", "flex", "row"}, .tables = {plan}};
     const sw::LayerBlueprint blueprint =
         sw::draw_layer({.hosts = 2, .ranks_per_host = 2}, {{.name = "t", .rows = 64, .dim = 1}},
-                       {.shardings = rows.tiers, .tiered = true, .order = "wide_tree"}, {}, {}, &rows);
+                       {.shardings = rows.tiers, .tiered = true, .order = "wide_tree"}, {.rows = &rows});
     sw::JaggedBatch<std::int64_t> batch;
     batch.samples = 64;
     batch.features = 1;

@@ -113,7 +113,7 @@ TEST(Frozen, CopiesInGroupsAreNeverSynced) {
     });
     const auto refused = [&](const sw::GroupOptions& groups) {
         return message_of(
-            [&] { return sw::draw_layer(four_ranks, tables, {.optimizer = "frozen"}, {}, {}, nullptr, groups); });
+            [&] { return sw::draw_layer(four_ranks, tables, {.optimizer = "frozen"}, {.groups = groups}); });
     };
     EXPECT_EQ(refused({.count = 2, .sync_every = 4}),
               "sync_every 4 where rows are frozen, and copies never differ: leave it out");

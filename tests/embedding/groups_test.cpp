@@ -38,15 +38,13 @@ std::string message_of(Make make) {
 /// What a layer on paper with these policies and options says is wrong.
 template <class... Policies>
 std::string refused(const sw::GroupOptions& options) {
-    return message_of([&] {
-        return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {}, {}, {}, nullptr, options);
-    });
+    return message_of(
+        [&] { return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {.groups = options}); });
 }
 
 template <class... Policies>
 sw::LayerGroups groups_of(const sw::GroupOptions& options = {}) {
-    return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {}, {}, {}, nullptr, options)
-        .groups();
+    return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {.groups = options}).groups();
 }
 
 TEST(Groups, ATypeAndOptionsSayTheSameOrOneOfThemSays) {
@@ -102,8 +100,8 @@ TEST(Groups, WhatThePlacementDoesNotHaveIsRefusedWithWhatItHas) {
                   std::string::npos);
     const auto towers = [&](const sw::Towers& asked) {
         return message_of([&] {
-            return sw::EmbeddingLayer<sw::Collective<sw::Hierarchical>>::blueprint(four_ranks, grouped_tables, asked,
-                                                                                   {}, {}, nullptr, {.count = 2});
+            return sw::EmbeddingLayer<sw::Collective<sw::Hierarchical>>::blueprint(
+                four_ranks, grouped_tables, {.towers = asked, .groups = {.count = 2}});
         });
     };
     EXPECT_EQ(
@@ -115,7 +113,7 @@ TEST(Groups, WhatThePlacementDoesNotHaveIsRefusedWithWhatItHas) {
 /// c as the rule of a layer has it.
 template <class... Policies>
 float scale_of(const sw::GroupOptions& options = {}) {
-    return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {}, {}, {}, nullptr, options)
+    return sw::EmbeddingLayer<Policies...>::blueprint(four_ranks, grouped_tables, {.groups = options})
         .traits()
         .rule->moment_scale()
         .value();
@@ -135,8 +133,8 @@ TEST(Groups, MomentsAreScaledByTheirNumberUnlessTheRuleSaysElse) {
 
     const auto named = [&](const char* optimizer, float scale, int groups) {
         return message_of([&] {
-            return sw::draw_layer(four_ranks, grouped_tables, {.optimizer = optimizer, .moment_scale = scale}, {}, {},
-                                  nullptr, {.count = groups});
+            return sw::draw_layer(four_ranks, grouped_tables, {.optimizer = optimizer, .moment_scale = scale},
+                                  {.groups = {.count = groups}});
         });
     };
     EXPECT_EQ(named("rms_prop", 2.5F, 4), "nothing was wrong");

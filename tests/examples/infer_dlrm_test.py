@@ -157,7 +157,7 @@ def loads():
 
 def outputs():
     text = run(*SMALL, "--explain", "--bound", 1)
-    for part in ("Split<table>", "Exchange<World, Ids>", "one round", "slots, k + 1"):
+    for part in ("Split<table>", "Exchange<World, Ids>", "one round", "slots with k = "):
         assert part in text, text
     assert "OwnerSplit<table>" in run(*SMALL, "--explain", "--ids", "owner")
     run(*SMALL, "--trace", "trace.json", "--bound", 2, "--delay", "uniform:0:1ms")
@@ -211,6 +211,8 @@ def bad_usage():
                             (["--transport", "messages", "--progress", "thread"], "whose slots are of one thread"),
                             (["--delay", "10ms"], "--delay '10ms': give uniform:0:10ms, exponential:2ms or constant:5ms"),
                             (["--delay", "uniform:3ms:1ms"], "--delay 'uniform:3ms:1ms'"), (["--delay", "constant:5"], "--delay 'constant:5'"),
+                            (["--delay", "uniform:0:1e300s"], "--delay 'uniform:0:1e300s'"), (["--deadline", "inf"], "--deadline inf"),
+                            (["--batch", 4611686018427387904], "--batch 4611686018427387904: give at most 250000000"),
                             (["--delay", "constant:5ms@x"], "--delay 'constant:5ms@x'"),
                             (["--delay", "constant:5ms@4"], "--delay constant:5ms@4: there are ranks 0 to 3"),
                             (["--runs", 0], "--runs 0: give at least 1"), (["--batches", 0], "--batches 0: give at least 1"),

@@ -407,6 +407,11 @@ TEST(AtOwner, ConcatenatedIsOneBatchBehindTheOther) {
     EXPECT_TRUE(sw::concatenated<std::int64_t>(single, std::vector<int>{0}).lengths.empty());
     EXPECT_EQ(refusal([&] { static_cast<void>(sw::concatenated<std::int64_t>(both, std::vector<int>{2})); }),
               "feature 2 of a batch of 2 features");
+    const std::vector<std::string> keys{"b", "a"};
+    auto keyed = both;
+    keyed.at(1).keys = keys;
+    EXPECT_EQ(refusal([&] { static_cast<void>(sw::concatenated<std::int64_t>(keyed, std::vector<int>{0})); }),
+              "a batch with keys among those to concatenate: give its features in the layer's order");
     a.values.pop_back();
     const std::vector<sw::JaggedView<std::int64_t>> wrong{a.view()};
     EXPECT_THROW(static_cast<void>(sw::concatenated<std::int64_t>(wrong, std::vector<int>{0})), sw::BadInput);

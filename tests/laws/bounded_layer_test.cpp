@@ -16,6 +16,7 @@
 #include "laws/compositions.hpp"
 #include "laws/scenario.hpp"
 #include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/counting_slots.hpp"
 #include "shardwise/comm/message_slots.hpp"
 #include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/comm/thread_world.hpp"
@@ -259,10 +260,11 @@ TEST(BoundedLayer, SaysWhetherItsRowsHaveCome) {
     }
 }
 
-/// Where rows learn, all ranks refuse a batch that is wrong on one of them: the last before a drain, or under way in it.
+/// Where rows learn, all ranks refuse a batch that is wrong on one of them: the last before a drain, or under way in
+/// it.
 TEST(BoundedLayer, DrainsBehindABatchThatAllRefuse) {
-    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 3},
-                                                 .deadline = std::chrono::seconds{20}}};
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 3}, .deadline = std::chrono::seconds{20}}};
     world.run([&](sw::ThreadCommunicator& comm) {
         sw::ThreadSlots slots{comm};
         sw::LayerNames learns = names();
@@ -300,10 +302,17 @@ TEST(BoundedLayer, DrainsBehindABatchThatAllRefuse) {
             auto flight = layer->start(wrong.view());
             if (turn != 1) is_refused(flight);
             layer->drain();
-            if (turn == 1) is_refused(flight);
+            if (turn == 1) {  // its refusal is kept while another one is under way
+                const Lookup good{comm.rank(), 77};
+                auto other = layer->start(good.view());
+                is_refused(flight);
+                const sw::LayerVectors vectors = layer->forward(other);
+                EXPECT_EQ(vectors.pooled.rows(), good.samples);
+                layer->backward(std::move(other), vectors);
+            }
             learn(2 * turn + 1);
         }
-        EXPECT_EQ(layer->steps(), 3);
+        EXPECT_EQ(layer->steps(), 4);
         layer->drain();
     });
 }
@@ -426,6 +435,7 @@ TEST(BoundedLayer, WhatIsWrongStaysOnItsRank) {
 }
 
 TEST(BoundedLayer, CallsOutOfTurnAreRefused) {
+    const Reference reference;
     on_ranks(2, 1, sw::Serve::together, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
         auto first = layer.start(Lookup(comm.rank(), 0).view());
         auto second = layer.start(Lookup(comm.rank(), 1).view());
@@ -434,10 +444,130 @@ TEST(BoundedLayer, CallsOutOfTurnAreRefused) {
         sw::LayerFlight later = std::move(second);
         expect_text(refusal([&] { static_cast<void>(layer.forward(later)); }),
                     "forward of batch 2 while batch 1 is under way: call forward in the order of start");
-        static_cast<void>(layer.forward(first));
+        EXPECT_TRUE(later);  // and goes on
+        EXPECT_TRUE(reference.is(layer.forward(first).pooled, Lookup(comm.rank(), 0)));
+        EXPECT_TRUE(reference.is(layer.forward(later).pooled, Lookup(comm.rank(), 1)));
+        for (int number = 2; number < 6; ++number) {
+            auto next = layer.start(Lookup(comm.rank(), number).view());
+            EXPECT_TRUE(reference.is(layer.forward(next).pooled, Lookup(comm.rank(), number)));
+        }
         expect_text(refusal([&] { layer.backward(std::move(first), {}); }),
                     "backward of a layer whose optimizer 'frozen' learns nothing");
         layer.drain();
+    });
+}
+
+/// Those that ask as fast as they are answered do not keep a rank in a call of its own.
+TEST(BoundedLayer, WhoAsksWithoutEndHoldsNobodyUp) {
+    constexpr int k = 4;
+    constexpr int ranks = 3;
+    std::atomic<bool> returned{false};
+    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = ranks},
+                                                 .deadline = std::chrono::seconds{20}}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadSlots below{comm};
+        sw::CountingSlots slots{below};
+        sw::LayerNames whole = names();
+        whole.shardings = {"table"};  // on rank 0
+        const auto layer = sw::make_layer(comm, tables(), whole, options_for(slots, k, sw::Serve::each));
+        const auto puts = [&] {
+            std::int64_t sum = 0;
+            for (int peer = 0; peer < ranks; ++peer)
+                sum += slots.sent().at(comm.rank(), peer).messages;
+            return sum;
+        };
+        sw::barrier(comm);
+        if (comm.rank() == 0) {
+            for (int number = 0; number < 200; ++number) {
+                const std::int64_t before = puts();
+                auto flight = layer->start(Lookup(0, number).view());
+                EXPECT_LE(puts() - before, (k + 1) * (ranks - 1) + ranks - 1);  // answers, and its own requests
+                static_cast<void>(layer->forward(flight));
+            }
+            returned = true;
+        } else {
+            std::deque<sw::LayerFlight> under_way;
+            for (int number = 0; !returned; ++number) {
+                if (static_cast<int>(under_way.size()) == k + 1) {
+                    static_cast<void>(layer->forward(under_way.front()));
+                    under_way.pop_front();
+                }
+                under_way.push_back(layer->start(Lookup(comm.rank(), number).view()));
+            }
+        }
+        layer->drain();
+    });
+}
+
+/// A rank that only answers may do so for longer than the deadline of a wait.
+TEST(BoundedLayer, WhoIsAskedInItsDrainWaitsForLongerThanItsDeadline) {
+    for (const sw::Progress progress : {sw::Progress::calls, sw::Progress::thread}) {
+        sw::ThreadWorld world{
+            sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 3}, .deadline = std::chrono::seconds{1}}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            sw::ThreadSlots slots{comm};
+            const auto layer =
+                sw::make_layer(comm, tables(), names(), options_for(slots, 1, sw::Serve::each, progress));
+            const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{2500};
+            for (int number = 0; comm.rank() != 0 && std::chrono::steady_clock::now() < end; ++number) {
+                auto flight = layer->start(Lookup(comm.rank(), number).view());
+                static_cast<void>(layer->forward(flight));
+                std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            }
+            layer->drain();
+        });
+    }
+}
+
+/// `poll` answers over slots that move in calls alone, too.
+TEST(BoundedLayer, APollAnswersOverMessages) {
+    std::atomic<bool> answered{false};
+    sw::ThreadWorld world{
+        sw::ThreadWorldOptions{.topology = {.hosts = 1, .ranks_per_host = 2}, .deadline = std::chrono::seconds{20}}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadCommunicator own = comm.duplicate();
+        sw::MessageSlots slots{own, std::chrono::seconds{20}};
+        const auto layer = sw::make_layer(comm, tables(), names(), options_for(slots, 1, sw::Serve::each));
+        auto flight = layer->start(Lookup(comm.rank(), 0).view());
+        while (comm.rank() == 0 && !answered)
+            flight.poll();
+        static_cast<void>(layer->forward(flight));
+        answered = true;
+        layer->drain();
+    });
+}
+
+/// A layer is made on slots that the thread of another one uses meanwhile.
+TEST(BoundedLayer, IsMadeWhileTheThreadOfAnotherAnswers) {
+    const Reference reference;
+    on_ranks(3, 1, sw::Serve::each, [&](sw::ThreadCommunicator& comm, sw::LayerBase& first) {
+        static_cast<void>(first);
+        sw::ThreadSlots slots{comm};
+        const auto options = options_for(slots, 1, sw::Serve::each, sw::Progress::thread);
+        std::vector<std::unique_ptr<sw::LayerBase>> layers;
+        for (int number = 0; number < 8; ++number) {
+            layers.push_back(sw::make_layer(comm, tables(), names(), options));
+            for (const auto& layer : layers) {
+                auto flight = layer->start(Lookup(comm.rank(), number).view());
+                EXPECT_TRUE(reference.is(layer->forward(flight).pooled, Lookup(comm.rank(), number)));
+            }
+        }
+        for (const auto& layer : layers)
+            layer->drain();
+        first.drain();
+    });
+}
+
+TEST(BoundedLayer, SlotsOfOtherRanksAreRefused) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        sw::ThreadWorld alone{sw::Topology{.hosts = 1, .ranks_per_host = 1}};
+        alone.run([&](sw::ThreadCommunicator& other) {
+            sw::ThreadSlots slots{other};
+            expect_text(
+                refusal([&] { static_cast<void>(sw::make_layer(comm, tables(), names(), options_for(slots, 1))); }),
+                "LayerOptions::slots has rank 0 of 1, and the communicator rank " + std::to_string(comm.rank()));
+        });
     });
 }
 
@@ -465,6 +595,8 @@ TEST(BoundedLayer, OptionsThatMakeNoSenseAreRefused) {
                          }),
                     "2 numbers of ids at most for 1 features: give one for each, or one for all");
         expect_text(with(names(), [](auto& o) { o.bound.ids = {-3}; }), "at most -3 ids of a feature");
+        expect_text(with(names(), [](auto& o) { o.bound.ids = {std::int64_t{1} << 31}; }), "give a number from 0 to ");
+        expect_text(with(names(), [](auto& o) { o.bound.samples = std::int64_t{1} << 58; }), "give at most 2147483647");
         expect_text(with(learning, [](auto& o) { o.bound.serve.reset(); }), "a lag of 1 batches where rows learn");
         expect_text(with(learning, [](auto& o) { o.bound.k = 0; }), "serve together has no effect where rows learn");
         expect_text(with(learning,

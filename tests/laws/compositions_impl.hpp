@@ -75,7 +75,7 @@ Composition composition() {
         .draw =
             [](const sw::Topology& topology, std::vector<sw::TableConfig> tables, const sw::Towers& towers,
                const sw::RowPlan* rows) {
-                return Composed::blueprint(topology, std::move(tables), towers, {}, {}, rows);
+                return Composed::blueprint(topology, std::move(tables), {.towers = towers, .rows = rows});
             }};
     return make_composition(constants);
 }

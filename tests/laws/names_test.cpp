@@ -92,8 +92,8 @@ void compare(const Composition& composition, const Case& c) {
         s.tables[t].pooling = std::array{"mean", "none", "sum"}[t % 3];
     const auto tables = composition.as_declared(s.tables);
     const sw::LayerBlueprint typed = composition.draw(c.topology, tables, s.towers(c), s.row_plan());
-    const sw::LayerBlueprint named =
-        sw::draw_layer(c.topology, tables, composition.names(), s.towers(c), known_policies(), s.row_plan());
+    const sw::LayerBlueprint named = sw::draw_layer(c.topology, tables, composition.names(),
+                                                    {.towers = s.towers(c), .rows = s.row_plan()}, known_policies());
     expect_same_layers(typed, named);
     for (const auto& ranks : s.steps) {
         std::vector<sw::JaggedView<std::int64_t>> views;
@@ -278,7 +278,7 @@ TEST(Names, AreRefusedWithTheSentencesOfTypesOrMakeALayer) {
         try {
             const sw::BoundOptions bound{.samples = names.collective == "bounded_lag" ? 3 : 0};
             const sw::LayerBlueprint drawn =
-                sw::draw_layer({2, 2}, tables_for(names), names, {}, known_policies(), nullptr, {}, 0, bound);
+                sw::draw_layer({2, 2}, tables_for(names), names, {.bound = bound}, known_policies());
             EXPECT_GT(drawn.traits().program.segments.size(), 0U);
             EXPECT_EQ(sw::describe(drawn.traits().program).find('{'), std::string::npos) << "a name is not filled in";
             ++made;

@@ -181,7 +181,7 @@ TEST_P(AtSize, PlansKeepWhatTheyPromise) {
             EXPECT_GT(all, 1'000'000);
             EXPECT_LT(busiest * topology.ranks() / static_cast<double>(all), 1.05);
 
-            const sw::LayerBlueprint layer = sw::draw_layer(topology, tables(law), tiers.names, {}, {}, tiers.plan());
+            const sw::LayerBlueprint layer = sw::draw_layer(topology, tables(law), tiers.names, {.rows = tiers.plan()});
             const sw::ExpectedLayerCost cost =
                 layer.expect_cost(sw::workload_of(std::vector{law}, layer.tables(), samples));
             sw::TrafficOf<double> expected = cost.forward.total();

@@ -43,7 +43,8 @@ struct Setting {
     sw::Workload workload;
 
     [[nodiscard]] sw::LayerBlueprint blueprint() const {
-        return sw::draw_layer(topology, tables, names, towers, {}, names.tiered ? &rows : nullptr, groups);
+        return sw::draw_layer(topology, tables, names,
+                              {.towers = towers, .groups = groups, .rows = names.tiered ? &rows : nullptr});
     }
     [[nodiscard]] sw::ReplicaGroups ranks() const {
         return sw::replica_groups(topology, groups.count, groups.placement.value_or(sw::GroupPlacement::across_hosts));

@@ -39,9 +39,8 @@ struct Skewed {
         workload = sw::workload_of(laws, tables, samples_a_rank);
     }
     [[nodiscard]] sw::DrawGroups draw() const {
-        return [this](const sw::GroupOptions& groups) {
-            return sw::draw_layer(world, tables, names, {}, {}, nullptr, groups);
-        };
+        return
+            [this](const sw::GroupOptions& groups) { return sw::draw_layer(world, tables, names, {.groups = groups}); };
     }
 };
 

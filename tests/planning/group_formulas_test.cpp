@@ -71,7 +71,7 @@ TEST(GroupFormulas, ABlueprintMovesWhatTheFormulaSays) {
     for (const Layer& one : {Layer{"sgd", 125}, Layer{"rowwise_adagrad", 124}}) {
         const std::vector<sw::TableConfig> tables{{.name = "a", .rows = 1'000'000'000, .dim = one.dim}};
         const auto draw = [&](const sw::GroupOptions& groups) {
-            return sw::draw_layer(world, tables, {.optimizer = one.optimizer}, {}, {}, nullptr, groups);
+            return sw::draw_layer(world, tables, {.optimizer = one.optimizer}, {.groups = groups});
         };
         const sw::LayerBlueprint alone = draw({});
         for (const int groups : {2, 4, 8})

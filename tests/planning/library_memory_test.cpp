@@ -47,7 +47,7 @@ double by_rows_over_by_layer(const sw::Topology& topology, const std::string& la
                                        .tiers = {rows.dp, rows.flex, table.rows - rows.dp - rows.flex},
                                        .replicated = {},
                                        .unseen = {}}}};
-    const sw::LayerBlueprint layer = sw::draw_layer(topology, {table}, names, {}, {}, &plan);
+    const sw::LayerBlueprint layer = sw::draw_layer(topology, {table}, names, {.rows = &plan});
     const sw::Workload workload = sw::workload_of(laws, {table}, batch);
     double of_layer = 0.0;  // the mean over ranks: hot rows are somewhere
     for (int rank = 0; rank < topology.ranks(); ++rank) {

@@ -135,8 +135,8 @@ const sw::KnownPolicies by_load = sw::KnownPolicies{}.add_sharding<sw::Col<1>>()
 std::string refusal(const std::vector<sw::TableConfig>& tables, const std::string& sharding, std::int64_t room) {
     try {
         static_cast<void>(sw::draw_layer({.hosts = 1, .ranks_per_host = 2}, tables,
-                                         {.shardings = {sharding}, .optimizer = "rowwise_adagrad"}, {}, by_load,
-                                         nullptr, {}, room));
+                                         {.shardings = {sharding}, .optimizer = "rowwise_adagrad"}, {.room = room},
+                                         by_load));
     } catch (const sw::BadInput& error) {
         return error.what();
     }
@@ -152,7 +152,7 @@ TEST(TableBalance, RoomDecidesWhereBlocksGo) {
     const auto owners = [&](std::int64_t room) {
         const sw::LayerBlueprint layer =
             sw::draw_layer({.hosts = 1, .ranks_per_host = 2}, tables,
-                           {.shardings = {"col1"}, .optimizer = "rowwise_adagrad"}, {}, by_load, nullptr, {}, room);
+                           {.shardings = {"col1"}, .optimizer = "rowwise_adagrad"}, {.room = room}, by_load);
         return sw::blocks_of(layer.parts()[0].placement, tables).owners;
     };
     constexpr std::int64_t row = 4 * (4 + 1);  // bytes, with its moment

@@ -163,7 +163,7 @@ RC_GTEST_PROP(Workloads, WalkOthersAsIfTheyWereListed, ()) {
     RC_ASSERT(plan.tables[0].touches == same.tables[0].touches);
     const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
     const sw::LayerBlueprint layer =
-        sw::draw_layer(topology, tables, {.shardings = {"dp", "row"}, .tiered = true}, {}, {}, &plan);
+        sw::draw_layer(topology, tables, {.shardings = {"dp", "row"}, .tiered = true}, {.rows = &plan});
     double lookups = 0.0;
     for (const sw::RowUse& run : listed.runs)
         lookups += run.p * static_cast<double>(run.rows);

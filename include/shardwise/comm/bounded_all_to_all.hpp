@@ -33,7 +33,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// a line of 64 bytes; messages are read where they lie.
 template <class T>
 class BoundedAllToAllV {
-    static_assert(std::is_trivially_copyable_v<T>, "BoundedAllToAllV sends types that are trivially copyable");
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8 && !std::is_same_v<T, bool>,
+                  "BoundedAllToAllV sends types that are trivially copyable and aligned to 8 bytes or less; send bytes "
+                  "instead of bools");
 
   public:
     using Blocks = std::span<const std::span<const T>>;  // (rank)
@@ -45,17 +47,21 @@ class BoundedAllToAllV {
     BoundedAllToAllV(OneSidedRef slots, int k, std::int64_t most) : slots_{slots}, k_{k}, most_{most} {
         constexpr int most_lag = std::numeric_limits<int>::max() / 4;  // slots are numbered by an int
         if (k < 0 || k > most_lag) throw BadInput{concat({"a lag of ", k, ": give a number from 0 to ", most_lag})};
-        if (most < 0) throw BadInput{concat({"blocks of at most ", most, " elements: give 0 or more"})};
+        constexpr std::int64_t largest = (std::int64_t{1} << 62) / static_cast<std::int64_t>(sizeof(T));
+        if (most < 0 || most > largest)
+            throw BadInput{concat({"blocks of at most ", most, " elements: give a number from 0 to ", largest})};
         const auto ranks = static_cast<std::size_t>(slots.size());
         SlotLayout layout{.slots = exchange_slots(k), .from = {}, .to = {}};
         layout.from.assign(ranks, most * static_cast<std::int64_t>(sizeof(T)) + 1);  // a message of nothing is one, too
         layout.from[static_cast<std::size_t>(slots.rank())] = 0;
         layout.to = layout.from;
         window_ = slots_.open(layout);
-        own_.resize(static_cast<std::size_t>(outstanding_exchanges(k)));
+        own_.resize(static_cast<std::size_t>(outstanding_exchanges(k)) + 1);  // and what `wait` gave last
         result_.resize(ranks);
         wait_.peers.reserve(ranks);
     }
+    BoundedAllToAllV(const BoundedAllToAllV&) = delete;
+    BoundedAllToAllV& operator=(const BoundedAllToAllV&) = delete;
 
     /// Sends `blocks`, one a rank, which may lie in what `wait` gave last; they are free once this returns, and so is
     /// that.
@@ -67,7 +73,7 @@ class BoundedAllToAllV {
         for (int peer = 0; peer < slots_.size(); ++peer) {
             const std::span<const T> block = at(blocks, peer);
             if (peer == slots_.rank()) {
-                at(own_, started_ % outstanding_exchanges(k_)).assign(block.begin(), block.end());
+                at(own_, started_ % own_.size()).assign(block.begin(), block.end());
                 continue;
             }
             const SlotId id{.window = window_, .peer = peer, .slot = slot};
@@ -93,7 +99,7 @@ class BoundedAllToAllV {
         }
         for (int peer = 0; peer < slots_.size(); ++peer) {
             if (peer == slots_.rank()) {
-                at(result_, peer) = at(own_, waited_ % outstanding_exchanges(k_));
+                at(result_, peer) = at(own_, waited_ % own_.size());
                 continue;
             }
             const auto bytes = slots_.message(id_of(peer));

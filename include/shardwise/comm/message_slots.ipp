@@ -46,6 +46,13 @@ SHARDWISE_INLINE MessageSlots::~MessageSlots() {
 /// expected have said that they are the last.
 SHARDWISE_INLINE int MessageSlots::open(const SlotLayout& layout) {
     detail::check_layout(layout, size());
+    constexpr std::int64_t most = 50'000;  // communicators tell messages under way apart by 16 bits
+    std::int64_t all_slots = std::int64_t{layout.slots} * (size() - 1);
+    for (const Window& window : windows_)
+        all_slots += std::int64_t{window.layout.slots} * (size() - 1);
+    if (all_slots > most)
+        throw BadInput{concat({"slots over messages for ", all_slots, " messages under way, and they have room for ",
+                               most, ": give a smaller lag, or other slots"})};
     close();
     std::vector<std::int64_t> mine{layout.slots};
     mine.insert(mine.end(), layout.from.begin(), layout.from.end());
@@ -149,7 +156,7 @@ SHARDWISE_INLINE void MessageSlots::progress(SlotWait&) {
 
 SHARDWISE_INLINE void MessageSlots::pause(SlotWait& wait) {
     const auto now = std::chrono::steady_clock::now();
-    if (!wait.begun || idle_ == 0) wait.deadline = now + deadline_;
+    if (!wait.begun || idle_ == 0) wait.deadline = detail::deadline_from_now(deadline_);
     wait.begun = true;
     ++idle_;
     if (idle_ > 100 && now > wait.deadline) {

@@ -22,6 +22,7 @@
 #include "shardwise/comm/mpi_windows.hpp"
 #include "shardwise/comm/one_sided.hpp"
 #include "shardwise/comm/slot_memory.hpp"
+#include "shardwise/comm/window_list.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
@@ -62,7 +63,7 @@ class MpiSlots {
     MpiSlots& operator=(const MpiSlots&) = delete;
     ~MpiSlots() {
         if (std::uncaught_exceptions() > uncaught_) {  // nobody will free them with this rank: MPI is left to itself
-            for (auto& window : windows_)
+            for (detail::MpiWindow* window : windows_.all())
                 window->release();
             comm_.release();
         }
@@ -74,15 +75,16 @@ class MpiSlots {
     /// Of the slots of this rank, in all windows.
     [[nodiscard]] std::int64_t bytes() const noexcept {
         std::int64_t sum = 0;
-        for (const auto& window : windows_)
+        for (const detail::MpiWindow* window : windows_.all())
             sum += window->bytes();
         return sum;
     }
 
     [[nodiscard]] int open(const SlotLayout& layout) {
         detail::check_layout(layout, size());
-        windows_.push_back(std::make_unique<detail::MpiWindow>(comm_.get(), topology_, rank_, layout));
-        return static_cast<int>(windows_.size()) - 1;
+        if (topology_.hosts > 1) meet();
+        const MpiTurn turn;  // nobody needs an answer of this rank's thread: all are in here
+        return windows_.add(std::make_unique<detail::MpiWindow>(comm_.get(), topology_, rank_, layout));
     }
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return window(id).room(id); }
     void put(const SlotId& id, std::uint64_t tag, std::int64_t bytes) {
@@ -113,12 +115,14 @@ class MpiSlots {
     void progress(SlotWait&) {
         if (topology_.hosts == 1) return;
         const MpiTurn turn;
-        for (auto& window : windows_)
-            window->progress(comm_.get());
+        int any = 0;  // which lets MPI move what is on its way
+        detail::mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_.get(), &any, MPI_STATUS_IGNORE), "MPI_Iprobe");
+        for (detail::MpiWindow* window : windows_.all())
+            window->sync();
     }
     void pause(SlotWait& wait) {
         if (!wait.begun) {
-            wait.deadline = Clock::now() + deadline_;
+            wait.deadline = detail::deadline_from_now(deadline_);
             wait.idled = 0;
         }
         wait.begun = true;
@@ -143,7 +147,23 @@ class MpiSlots {
         if (topology.ranks_per_host > static_cast<int>(std::thread::hardware_concurrency())) return MpiPause::polls;
         return topology.hosts == 1 ? MpiPause::polls - 100 : 0;
     }
-    [[nodiscard]] detail::MpiWindow& window(const SlotId& id) { return *at(windows_, id.window); }
+    [[nodiscard]] detail::MpiWindow& window(const SlotId& id) { return windows_[id.window]; }
+    /// Waits until all ranks are here, and lets threads that answer others take their turns meanwhile.
+    void meet() {
+        MPI_Request request = MPI_REQUEST_NULL;
+        {
+            const MpiTurn turn;
+            detail::mpi_check(MPI_Ibarrier(comm_.get(), &request), "MPI_Ibarrier");
+        }
+        for (int done = 0;;) {
+            {
+                const MpiTurn turn;
+                detail::mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+            }
+            if (done != 0) return;
+            std::this_thread::yield();
+        }
+    }
 
     std::chrono::milliseconds deadline_;
     detail::MpiHandle comm_;
@@ -151,7 +171,7 @@ class MpiSlots {
     Topology topology_;
     int least_idle_;  // where a wait's pauses begin
     int uncaught_;
-    std::vector<std::unique_ptr<detail::MpiWindow>> windows_;
+    detail::WindowList<detail::MpiWindow> windows_;
     std::vector<SlotId> leaving_;  // since the last flush
 };
 

@@ -65,10 +65,6 @@ class MpiWindow {
         : topology_{topology}, rank_{rank}, layout_{layout}, near_{part(layout, true)}, far_{part(layout, false)} {
         exchange_layouts(comm);
         open_near(comm);
-        for (const std::int64_t most : layout.to)
-            if (topology_.hosts > 1 && most > std::numeric_limits<int>::max() - SlotLayout::line)
-                throw BadInput{concat({"slots of ", most, " bytes across hosts: give at most ",
-                                       std::numeric_limits<int>::max() - SlotLayout::line})};
         if (topology_.hosts > 1) open_far(comm);
         for (int source = 0; source < topology_.ranks(); ++source)
             for (int slot = 0; slot < layout_.slots && at(layout_.from, source) != 0; ++slot)
@@ -117,11 +113,7 @@ class MpiWindow {
     /// Until all that was sent to a rank is there.
     void wait_for(int peer) { mpi_check(MPI_Win_flush(peer, across_), "MPI_Win_flush"); }
     /// Shows what has come from other hosts.
-    void progress(MPI_Comm comm) {
-        int any = 0;
-        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &any, MPI_STATUS_IGNORE), "MPI_Iprobe");
-        mpi_check(MPI_Win_sync(across_), "MPI_Win_sync");
-    }
+    void sync() { mpi_check(MPI_Win_sync(across_), "MPI_Win_sync"); }
 
   private:
     static constexpr std::int64_t tag_bytes = sizeof(std::uint64_t);
@@ -164,6 +156,14 @@ class MpiWindow {
                              .from = {theirs + 1, theirs + 1 + ranks},
                              .to = {theirs + 1 + ranks, theirs + 1 + 2 * ranks}},
                             static_cast<int>(peer));
+            for (std::size_t to = 0; to < ranks; ++to) {  // of all, so that all throw
+                const std::int64_t most = theirs[1 + ranks + to];
+                const bool far = topology_.host_of(static_cast<int>(peer)) != topology_.host_of(static_cast<int>(to));
+                if (far && most > std::numeric_limits<int>::max() - SlotLayout::line)
+                    throw BadInput{
+                        concat({"slots of ", most, " bytes from rank ", peer, " to rank ", to,
+                                " across hosts: give at most ", std::numeric_limits<int>::max() - SlotLayout::line})};
+            }
             places_.push_back(theirs[1 + 2 * ranks + static_cast<std::size_t>(rank_)]);
             leaving_places_.push_back(leaving);
             if (!is_near(static_cast<int>(peer))) leaving += layout_.slots * SlotLayout::bytes_of(layout_.to[peer]);

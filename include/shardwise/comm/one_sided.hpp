@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -31,15 +32,26 @@ struct SlotLayout {
     std::vector<std::int64_t> from;  ///< (rank): bytes at most of a message from it; 0: none comes
     std::vector<std::int64_t> to;    ///< (rank): the same of what leaves; that rank says so as well
 
+    static constexpr std::int64_t too_many = std::numeric_limits<std::int64_t>::max();  ///< bytes: no such memory
+
     /// What a slot for so many bytes takes.
     [[nodiscard]] static constexpr std::int64_t bytes_of(std::int64_t message) noexcept {
+        if (message > too_many - 2 * line) return too_many;
         return message == 0 ? 0 : line + (message + line - 1) / line * line;
     }
-    /// What the slots of this rank take, tags included.
-    [[nodiscard]] std::int64_t bytes() const noexcept {
+    /// What the slots of this rank take, tags included; too_many where that does not fit a number.
+    [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_of(from); }
+    /// The same of what leaves.
+    [[nodiscard]] std::int64_t bytes_leaving() const noexcept { return bytes_of(to); }
+
+  private:
+    [[nodiscard]] std::int64_t bytes_of(const std::vector<std::int64_t>& messages) const noexcept {
         std::int64_t sum = 0;
-        for (const std::int64_t most : from)
-            sum += slots * bytes_of(most);
+        for (const std::int64_t most : messages) {
+            const std::int64_t each = bytes_of(most);
+            if (each != 0 && slots > (too_many - sum) / each) return too_many;
+            sum += slots * each;
+        }
         return sum;
     }
 };
@@ -63,14 +75,24 @@ struct SlotWait {
     std::chrono::steady_clock::time_point deadline = {};
 };
 
+namespace detail {
+
+/// Times beyond a year are a year: a clock that far ahead would overflow.
+[[nodiscard]] inline std::chrono::steady_clock::time_point deadline_from_now(std::chrono::milliseconds wait) {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 365};
+    return std::chrono::steady_clock::now() + (wait < longest ? wait : longest);
+}
+
+}  // namespace detail
+
 /// Slots of all ranks. `open` is collective, nothing else is; what is put by one thread of a rank may be looked for by
 /// another.
 ///
 /// `open` throws Mismatch where ranks disagree on slots or sizes. `pause` gives the processor to others until something
 /// may have been written since the last `progress` of that wait, or another thread of this rank has called `wake`; it
 /// throws PeerFailed once a peer has failed or one that is waited for has ended, and DeadlinePassed when the wait
-/// becomes too long. `any_thread` says whether threads of a rank may use the slots at the same time, each others than
-/// the rest.
+/// becomes too long. `any_thread` says whether other threads of a rank may put, look for and read messages while one
+/// does so or opens a window, no two of them in one slot. Windows stay until the slots end.
 template <class S>
 concept OneSided = Ranked<S> && requires(S& slots, const SlotLayout& layout, const SlotId& id, std::uint64_t tag,
                                          std::int64_t bytes, SlotWait& wait) {

@@ -20,6 +20,10 @@ SHARDWISE_INLINE void check_layout(const SlotLayout& layout, int ranks) {
     for (const std::vector<std::int64_t>* sizes : {&layout.from, &layout.to})
         for (const std::int64_t size : *sizes)
             if (size < 0) throw BadInput{concat({"slots of ", size, " bytes: give 0 or more"})};
+    if (std::max(layout.bytes(), layout.bytes_leaving()) == SlotLayout::too_many)
+        throw BadInput{concat({layout.slots,
+                               " slots a pair of ranks, which take more bytes than can be counted: give a smaller lag, "
+                               "or smaller messages"})};
 }
 
 SHARDWISE_INLINE void check_agreement(const SlotLayout& mine, int rank, const SlotLayout& theirs, int peer) {

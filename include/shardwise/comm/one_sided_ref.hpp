@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <stdexcept>
 
 #include "shardwise/comm/one_sided.hpp"
 #include "shardwise/core/config.hpp"
@@ -30,11 +31,16 @@ class OneSidedRef {
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
     /// \throws BadInput where there is not so much memory
     [[nodiscard]] int open(const SlotLayout& layout) {
+        const auto none = [&] {
+            return BadInput{concat({"slots of ", layout.bytes(), " bytes on rank ", rank(),
+                                    ", and there is not so much memory: give a smaller lag, or smaller messages"})};
+        };
         try {
             return calls_->open(object_, layout);
         } catch (const std::bad_alloc&) {
-            throw BadInput{concat({"slots of ", layout.bytes(), " bytes on rank ", rank(),
-                                   ", and there is not so much memory: give a smaller lag, or smaller messages"})};
+            throw none();
+        } catch (const std::length_error&) {
+            throw none();
         }
     }
     [[nodiscard]] std::span<std::byte> room(const SlotId& id) { return calls_->room(object_, id); }

@@ -108,7 +108,6 @@ class ThreadCommunicator {
     int rank_;
     std::size_t channel_;
     int enrolled_ = 0;
-    std::size_t opened_ = 0;  // windows of slots
     std::vector<Operation> operations_;
     std::vector<std::pair<Buffer<std::byte>*, std::span<const std::byte>>> copies_;
 };

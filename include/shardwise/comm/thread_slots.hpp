@@ -14,6 +14,7 @@
 #include "shardwise/comm/slot_memory.hpp"
 #include "shardwise/comm/thread_communicator.hpp"
 #include "shardwise/comm/thread_state.hpp"
+#include "shardwise/comm/window_list.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/topology/topology.hpp"
 
@@ -39,8 +40,8 @@ class ThreadSlots {
     /// Of the slots of this rank, in all windows.
     [[nodiscard]] std::int64_t bytes() const noexcept {
         std::int64_t sum = 0;
-        for (const Window& window : windows_)
-            sum += window[static_cast<std::size_t>(rank())]->bytes();
+        for (const Window* window : windows_.all())
+            sum += (*window)[static_cast<std::size_t>(rank())]->bytes();
         return sum;
     }
 
@@ -66,14 +67,14 @@ class ThreadSlots {
   private:
     using Window = std::vector<std::shared_ptr<detail::SlotMemory>>;  // (rank)
     [[nodiscard]] detail::SlotMemory& memory(const SlotId& id, int of) {
-        return *windows_[static_cast<std::size_t>(id.window)][static_cast<std::size_t>(of)];
+        return *windows_[id.window][static_cast<std::size_t>(of)];
     }
     [[nodiscard]] detail::Doorbell& bell() { return state_->wake[static_cast<std::size_t>(rank())]; }
     void pause(SlotWait& wait, std::unique_lock<std::mutex>& lock);
 
     ThreadCommunicator* comm_;
     detail::ThreadWorldState* state_;
-    std::vector<Window> windows_;
+    detail::WindowList<Window> windows_;
     std::vector<std::atomic<bool>> waiting_;  // (rank): something was put there since the last flush
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/core/error.hpp"
@@ -15,8 +17,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE int ThreadSlots::open(const SlotLayout& layout) {
     detail::check_layout(layout, size());
     auto mine = std::make_shared<detail::SlotMemory>(layout);
-    const std::size_t number = comm_->opened_++;
     auto lock = state_->lock();
+    const std::size_t number = state_->opened[static_cast<std::size_t>(rank())]++;
     const auto opening = [&]() -> detail::OpeningWindow& { return state_->windows[number]; };
     if (state_->windows.size() <= number) state_->windows.resize(number + 1);
     opening().memory.resize(static_cast<std::size_t>(size()));
@@ -39,8 +41,7 @@ SHARDWISE_INLINE int ThreadSlots::open(const SlotLayout& layout) {
     lock.unlock();
     for (int peer = 0; peer < size(); ++peer)
         detail::check_agreement(layout, rank(), window[static_cast<std::size_t>(peer)]->layout(), peer);
-    windows_.push_back(std::move(window));
-    return static_cast<int>(windows_.size()) - 1;
+    return windows_.add(std::make_unique<Window>(std::move(window)));
 }
 
 SHARDWISE_INLINE void ThreadSlots::flush() {

@@ -114,7 +114,8 @@ struct ThreadWorldState {
           wake(static_cast<std::size_t>(o.topology.ranks())),
           waits(static_cast<std::size_t>(o.topology.ranks())),
           ended(static_cast<std::size_t>(o.topology.ranks()), false),
-          duplicates(ended.size()) {
+          duplicates(ended.size()),
+          opened(ended.size()) {
         for (ThreadWait& wait : waits)
             wait.peers.reserve(waits.size());
     }
@@ -129,6 +130,7 @@ struct ThreadWorldState {
     std::vector<ThreadWait> waits;
     std::vector<bool> ended;
     std::vector<std::size_t> duplicates;  // (rank): so many it has made
+    std::vector<std::size_t> opened;      // (rank): so many windows of slots, of whichever communicator
     std::vector<OpeningWindow> windows;   // in the order in which each rank opens them
     bool poisoned = false;
     int culprit = -1;

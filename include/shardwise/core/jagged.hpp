@@ -132,7 +132,8 @@ struct JaggedBatch {
 };
 
 /// The samples of several batches, one batch's behind the other's: what a rank is given with Ids<AtOwner>.
-/// \param features  numbers of those that are wanted, in this order \throws BadInput for batches that do not fit
+/// \param features  numbers of those that are wanted, in this order
+/// \throws BadInput for batches that do not fit, or name their features by keys
 template <class Id>
 [[nodiscard]] JaggedBatch<Id> concatenated(std::span<const JaggedView<Id>> batches, std::span<const int> features) {
     JaggedBatch<Id> all{.samples = 0, .features = std::ssize(features)};
@@ -141,6 +142,8 @@ template <class Id>
     std::vector<std::vector<std::int64_t>> first;  // (batch, feature): its first id
     for (const JaggedView<Id>& batch : batches) {
         batch.validate();
+        if (!batch.keys.empty())
+            throw BadInput{"a batch with keys among those to concatenate: give its features in the layer's order"};
         auto& of_batch = first.emplace_back(static_cast<std::size_t>(batch.features) + 1, 0);
         for (std::int64_t f = 0; f < batch.features; ++f) {
             std::int64_t& next = of_batch[static_cast<std::size_t>(f) + 1] = of_batch[static_cast<std::size_t>(f)];

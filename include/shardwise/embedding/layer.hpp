@@ -65,15 +65,14 @@ class EmbeddingLayer final : public LayerBase {
 
     using LayerBase::blueprint;  // this layer's own
     /// The layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
+    /// \param options, rule, module  as the constructor's; `slots`, `memory` and `tracer` have no effect
     /// \throws BadInput as the constructor
     [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,
-                                                  Towers towers = {}, const rule_type& rule = {},
-                                                  const module_config& module = {}, const RowPlan* rows = nullptr,
-                                                  const GroupOptions& groups = {}, std::int64_t room = 0,
-                                                  const BoundOptions& bound = {}) {
-        return {
-            topology, std::move(tables), layer_traits<policies>(rule, module), std::move(towers), rows, groups, room,
-            bound};
+                                                  const LayerOptions& options = {}, const rule_type& rule = {},
+                                                  const module_config& module = {}) {
+        return {topology,       std::move(tables), layer_traits<policies>(rule, module),
+                options.towers, options.rows,      options.groups,
+                options.room,   options.bound};
     }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this

@@ -105,10 +105,10 @@ class KnownPolicies {
                                                     const LayerNames& names, const LayerOptions& options = {},
                                                     const KnownPolicies& known = {});
 /// The same layer on paper: what it would move and hold on a topology, without a communicator. A pure function.
+/// \param options  as of make_layer; `slots`, `memory` and `tracer` have no effect
 [[nodiscard]] LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
-                                        const LayerNames& names, Towers towers = {}, const KnownPolicies& known = {},
-                                        const RowPlan* rows = nullptr, const GroupOptions& groups = {},
-                                        std::int64_t room = 0, const BoundOptions& bound = {});
+                                        const LayerNames& names, const LayerOptions& options = {},
+                                        const KnownPolicies& known = {});
 
 }  // namespace shardwise::inline SHARDWISE_ABI
 

@@ -325,10 +325,10 @@ SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std
 }
 
 SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
-                                           const LayerNames& names, Towers towers, const KnownPolicies& known,
-                                           const RowPlan* rows, const GroupOptions& groups, std::int64_t room,
-                                           const BoundOptions& bound) {
-    return {topology, std::move(tables), known.traits(names), std::move(towers), rows, groups, room, bound};
+                                           const LayerNames& names, const LayerOptions& options,
+                                           const KnownPolicies& known) {
+    return {topology,     std::move(tables), known.traits(names), options.towers,
+            options.rows, options.groups,    options.room,        options.bound};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -38,21 +38,26 @@ class FlightServer {
   public:
     /// \param whole   the itinerary of this rank, of which flights have halves
     /// \param parts   of a frame whose batch is empty \param rounds  outlives this, as do the parts
+    /// \param k       how far ranks may be apart
     FlightServer(const Itinerary& whole, void* const* parts, CommunicatorRef comm, SlotRounds& rounds, Serve serve,
-                 std::pmr::memory_resource& memory);
+                 int k, std::pmr::memory_resource& memory);
 
     /// \param digest  as Flight::prepare
     void begin(std::uint16_t digest) noexcept { digest_ = digest; }
     void trace(Tracer* tracer, SpanOf of);
     void count(std::span<std::int64_t> payload) noexcept;
 
-    /// Answers all that is there to be answered. \param started  the last flight that this rank has started itself
+    /// Answers all that is there to be answered, each rank in its turn, but no more than a rank may have under way: one
+    /// that asks as fast as it is answered would keep this one for itself.
+    /// \param started  the last flight that this rank has started itself
     /// \returns whether there was anything
     bool serve(std::uint64_t started);
     /// The last flight of which all ranks have their answers, that they ask for in their order. Any thread asks.
     [[nodiscard]] std::uint64_t answered() const noexcept { return answered_.load(std::memory_order_acquire); }
     /// The last flight of which some rank has its answer. Any thread asks.
     [[nodiscard]] std::uint64_t furthest() const noexcept { return furthest_.load(std::memory_order_acquire); }
+    /// How many answers there were. Any thread asks.
+    [[nodiscard]] std::uint64_t answers() const noexcept { return answers_.load(std::memory_order_acquire); }
 
   private:
     /// Ranks that are answered at once.
@@ -72,10 +77,12 @@ class FlightServer {
 
     SlotRounds* rounds_;
     Serve serve_;
+    int under_way_;            // of a rank, at most
     std::size_t request_ = 0;  // segment
     std::atomic<std::uint16_t> digest_{0};
     std::atomic<std::uint64_t> answered_{0};
     std::atomic<std::uint64_t> furthest_{0};
+    std::atomic<std::uint64_t> answers_{0};
     std::deque<Asker> askers_;
 };
 

@@ -6,14 +6,15 @@
 #include <memory>
 #include <utility>
 
+#include "shardwise/comm/slot_counts.hpp"
 #include "shardwise/core/at.hpp"
 #include "shardwise/plan/flight_server.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE FlightServer::FlightServer(const Itinerary& whole, void* const* parts, CommunicatorRef comm,
-                                            SlotRounds& rounds, Serve serve, std::pmr::memory_resource& memory)
-    : rounds_{&rounds}, serve_{serve} {
+                                            SlotRounds& rounds, Serve serve, int k, std::pmr::memory_resource& memory)
+    : rounds_{&rounds}, serve_{serve}, under_way_{outstanding_exchanges(k)} {
     while (whole.stages()[request_].posts.empty())
         ++request_;
     const auto add = [&](const std::vector<int>& peers) {
@@ -45,27 +46,37 @@ SHARDWISE_INLINE bool FlightServer::has_asked(const Asker& asker) {
 }
 
 SHARDWISE_INLINE bool FlightServer::serve(std::uint64_t started) {
-    bool any = false;
-    for (Asker& asker : askers_)
-        while ((serve_ == Serve::each || asker.next <= started) && !asker.ranks.empty() && has_asked(asker)) {
-            answer(asker);
-            any = true;
-        }
-    if (any) {
-        const auto [least, most] = std::minmax_element(
-            askers_.begin(), askers_.end(), [](const Asker& a, const Asker& b) { return a.next < b.next; });
+    std::uint64_t answers = 0;
+    for (int pass = 0; pass < under_way_; ++pass) {
+        const std::uint64_t before = answers;
+        for (Asker& asker : askers_)
+            if ((serve_ == Serve::each || asker.next <= started) && !asker.ranks.empty() && has_asked(asker)) {
+                answer(asker);
+                ++answers;
+            }
+        if (answers == before) break;
+    }
+    if (answers != 0) {
+        const auto [least, most] = std::minmax_element(askers_.begin(), askers_.end(),
+                                                       [](const Asker& a, const Asker& b) { return a.next < b.next; });
         answered_.store(least->next - 1, std::memory_order_release);
         furthest_.store(most->next - 1, std::memory_order_release);
+        answers_.fetch_add(answers, std::memory_order_release);
     }
-    return any;
+    return answers != 0;
 }
 
 /// The ids are read, and their slots left, before any answer is put: a put tells the asker that the slot is free.
 SHARDWISE_INLINE void FlightServer::answer(Asker& asker) {
-    asker.flight.prepare(asker.next, digest_);
-    asker.flight.start();
-    SHARDWISE_ASSERT(asker.flight.poll());
-    asker.flight.proceed();
+    try {
+        asker.flight.prepare(asker.next, digest_);
+        asker.flight.start();
+        SHARDWISE_ASSERT(asker.flight.poll());
+        asker.flight.proceed();
+    } catch (...) {
+        asker.flight.withdraw();
+        throw;
+    }
     asker.flight.leave();
     ++asker.next;
 }

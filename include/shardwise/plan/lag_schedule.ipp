@@ -60,6 +60,7 @@ SHARDWISE_INLINE void LagSchedule::look_ahead() {
 }
 
 SHARDWISE_INLINE void LagSchedule::serve() {
+    rounds_->slots.progress(wait_);
     static_cast<void>(answer());
 }
 
@@ -69,7 +70,7 @@ SHARDWISE_INLINE bool LagSchedule::answer() {
     return server_ != nullptr && thread_ == nullptr && server_->serve(started_);
 }
 
-/// Answers, and asks `step` whether to go on; that names whom it waits for. What was found to do is progress.
+/// Answers, and asks `step` whether to go on; that names whom it waits for.
 SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label,
                                               const std::function<bool(SlotWait&)>& step) {
     wait.label = label;
@@ -90,8 +91,8 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
 SHARDWISE_INLINE bool LagSchedule::has_come(std::uint64_t flight) {
     rounds_->slots.progress(wait_);
     serve();
-    return flight <= finished_ || std::all_of(sources_.begin(), sources_.end(),
-                                              [&](int rank) { return rounds_->has(last_, rank, flight); });
+    return flight <= finished_ ||
+           std::all_of(sources_.begin(), sources_.end(), [&](int rank) { return rounds_->has(last_, rank, flight); });
 }
 
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
@@ -120,6 +121,7 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         rounds_->slots.put(slot(peer), number, 0);
     rounds_->slots.flush();
     SlotWait until_all;
+    std::uint64_t answers = 0;
     wait_until(until_all, label("bounded lag: drain", number, where), [&](SlotWait& wait) {
         const auto is_done = [&](int peer) { return rounds_->slots.has(slot(peer), number); };
         const auto is_ahead = [&](int peer) {  // one that is done may be so behind its drain
@@ -128,6 +130,11 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         while (takes_part_ && std::any_of(askers_.begin(), askers_.end(), is_ahead)) {
             if (full()) finish(finished_ + 1, where);
             start_empty();
+            wait.begun = false;
+        }
+        // Others that ask are at work: they may be so for longer than the deadline.
+        if (server_ != nullptr && server_->answers() != answers) {
+            answers = server_->answers();
             wait.begun = false;
         }
         for (const int peer : peers_)

@@ -90,7 +90,7 @@ class RowBytesReader {
         }
         if (strategy != Strategy::row)
             std::swap(plan.tables[0].tiers[strategy == Strategy::dp ? 0 : 1], plan.tables[0].tiers[2]);
-        return draw_layer(topology, std::move(tables), names, {}, {}, &plan);
+        return draw_layer(topology, std::move(tables), names, {.rows = &plan});
     }
     /// Bytes of rank 0's buffers where each row has p and q.
     [[nodiscard]] double needs(double p, double q) const {

@@ -9,6 +9,8 @@
 
 #include "shardwise/comm/slot_counts.hpp"
 #include "shardwise/core/at.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/plan/itinerary.hpp"
@@ -23,6 +25,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE std::vector<SegmentCost> LayerBlueprint::most_bytes() const {
     std::vector<SegmentCost> all;
     if (!bound_.bounded) return all;
+    double estimate = 0.0;  // of what travels between two ranks, in numbers that cannot overflow
+    for (std::size_t f = 0; f < bound_.ids.size(); ++f)
+        estimate += static_cast<double>(bound_.samples + bound_.ids[f]) * (4.0 * features_.results[f].dim + 16.0);
+    if (estimate > 0x1p46)
+        throw BadInput{concat({"batches of ", bound_.samples,
+                               " samples and the ids that LayerOptions::bound declares are messages of about ",
+                               estimate, " bytes: declare fewer"})};
     static constexpr float weight = 1.0F;
     CostTree<steps::EmbeddingCost> tree;
     bind(tree, BatchKind::any);

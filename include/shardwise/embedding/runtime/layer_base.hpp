@@ -282,6 +282,7 @@ class LayerBase {
     [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;
     [[nodiscard]] std::uint16_t digest_now(BatchKind kind) const;
     [[nodiscard]] detail::LayerState* oldest();
+    void check_turn(const detail::LayerState& state);
     void finish(detail::LayerState& state, const SourceLocation& where);
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void make_stores();

@@ -125,11 +125,13 @@ SHARDWISE_INLINE void LayerBase::bind(States& bound, BatchKind kind, std::vector
 SHARDWISE_INLINE LayerVectors LayerBase::forward(Flight& flight, const SourceLocation& where) {
     detail::LayerState& state = state_of(flight, "forward");
     state.flight.called_from(where);
+    check_turn(state);
     try {
         finish_sync();
         finish(state, where);
     } catch (...) {
         static_cast<void>(flight.release());
+        if (state.schedule != nullptr) state.flight.withdraw();
         throw;
     }
     state.looked_up = true;
@@ -231,7 +233,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
     static_cast<void>(blueprint_.traits().program_of(kind));
     Way& way = way_of(kind);
     for (auto& state : way.flights)
-        if (!state->flight.active()) return *state;
+        if (!state->flight.active() && state->handle == nullptr) return *state;
     const bool bounded = lag_ != nullptr && kind == BatchKind::any;
     way.flights.push_back(std::make_unique<detail::LayerState>(
         blueprint_.features(), *way.itinerary, way.states, comm_, *work_.resource,

@@ -23,6 +23,10 @@ SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
         throw BadInput{
             "Collective<BoundedLag<>> sends messages over slots: give LayerOptions::slots, such as a ThreadSlots of "
             "the communicator"};
+    if (options_.slots->rank() != comm_.rank() || options_.slots->size() != comm_.size())
+        throw BadInput{concat({"LayerOptions::slots has rank ", options_.slots->rank(), " of ", options_.slots->size(),
+                               ", and the communicator rank ", comm_.rank(), " of ", comm_.size(),
+                               ": give slots of the same ranks, numbered alike"})};
     served_.looked_up = std::vector<steps::LookedUpRows>(stores_.size());
     served_.payload.resize(way.program().posts());
     bind(served_.states, BatchKind::any, served_.looked_up, served_.row_counts, served_.request_counts);
@@ -35,6 +39,14 @@ SHARDWISE_INLINE void LayerBase::make_lag(const Itinerary& way) {
     }
 }
 
+/// \throws BadInput for a flight that others are to be looked up before; it stays under way
+SHARDWISE_INLINE void LayerBase::check_turn(const detail::LayerState& state) {
+    if (state.schedule == nullptr || state.flight.number() <= state.schedule->finished()) return;
+    if (const detail::LayerState* first = oldest(); first != nullptr && first != &state)
+        throw BadInput{concat({"forward of batch ", state.flight.number(), " while batch ", first->flight.number(),
+                               " is under way: call forward in the order of start"})};
+}
+
 SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceLocation& where) {
     if (!blueprint_.bound().bounded) return state.flight.finish_forward();
     if (!state.refused.empty()) throw BadInput{state.refused};
@@ -45,9 +57,6 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
     const std::uint64_t number = state.flight.number();
     LagSchedule& schedule = *state.schedule;
     if (number > schedule.finished()) {
-        if (const detail::LayerState* first = oldest(); first != &state)
-            throw BadInput{concat({"forward of batch ", number, " while batch ", first->flight.number(),
-                                   " is under way: call forward in the order of start"})};
         if (blueprint_.bound().learns) {
             schedule.finished(number);  // whether it ends well or, on all ranks, with an error
             return state.flight.finish_forward();
@@ -61,7 +70,8 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
 SHARDWISE_INLINE detail::LayerState* LayerBase::oldest() {
     detail::LayerState* first = nullptr;
     for (auto& state : way_of(BatchKind::any).flights) {
-        const bool waits = state->flight.active() && state->flight.number() > lag_->schedule().finished();
+        const bool waits =
+            state->handle != nullptr && state->flight.active() && state->flight.number() > lag_->schedule().finished();
         if (waits && (first == nullptr || state->flight.number() < first->flight.number())) first = state.get();
     }
     return first;
@@ -146,9 +156,8 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
         }
     }
     JaggedView<std::int64_t> none;
-    none.features = std::ssize(features());
+    none.features = blueprint_.traits().at_owner ? std::ssize(given_) : std::ssize(features());
     const std::vector<std::int64_t> of_nobody(static_cast<std::size_t>(topology().ranks()));
-    none.features = blueprint_.traits().at_owner ? std::ssize(given_) : none.features;
     lag_->schedule().drain(
         [&] {
             if (blueprint_.traits().at_owner)

@@ -37,6 +37,9 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
         throw BadInput{concat({"serve ", name_of(*options.serve), " has no effect ", why, ": leave it out"})};
     if (why != nullptr && options.progress)
         throw BadInput{concat({"progress ", name_of(*options.progress), " has no effect ", why, ": leave it out"})};
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();  // what a JaggedView takes
+    if (options.samples > largest)
+        throw BadInput{concat({"batches of at most ", options.samples, " samples: give at most ", largest})};
     if (options.samples < 1)
         throw BadInput{concat({"batches of at most ", options.samples,
                                " samples: slots have room for what a batch may have; say it in "
@@ -47,7 +50,8 @@ SHARDWISE_INLINE LayerBound::LayerBound(const BoundPolicy& policy, const BoundOp
                                " features: give one for each, or one for all"})};
     for (std::size_t f = 0; f < features; ++f) {
         ids.push_back(options.ids.empty() ? samples : options.ids[options.ids.size() == 1 ? 0 : f]);
-        if (ids.back() < 0) throw BadInput{concat({"at most ", ids.back(), " ids of a feature: give 0 or more"})};
+        if (ids.back() < 0 || ids.back() > largest)
+            throw BadInput{concat({"at most ", ids.back(), " ids of a feature: give a number from 0 to ", largest})};
     }
     weighted = options.weighted;
     serve = options.serve.value_or(Serve::together);

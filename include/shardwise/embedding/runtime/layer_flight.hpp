@@ -84,7 +84,8 @@ struct LayerState {
 }  // namespace detail
 
 /// A batch on its way: from start to the end of backward, or of the handle, when nothing is to be learnt from it.
-/// Destroying it (or its layer) before `forward` withdraws from the exchange and fails the other ranks.
+/// Destroying it (or its layer) before `forward` withdraws from the exchange and fails the other ranks; of a layer with
+/// Collective<BoundedLag<>> it is forgotten, and nobody fails.
 class [[nodiscard]] LayerFlight {
   public:
     LayerFlight() = default;

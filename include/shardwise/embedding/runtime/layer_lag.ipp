@@ -39,7 +39,7 @@ SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itine
         batch.on(memory).bind(none, blueprint.features().names);
         for (const LayerFeatures::Result& result : blueprint.features().results)
             frame_->lanes().output.emplace_back(nullptr, 0, result.dim);
-        server_.emplace(way, frame_->parts(), comm, rounds_, bound.serve, memory);
+        server_.emplace(way, frame_->parts(), comm, rounds_, bound.serve, bound.k, memory);
     }
     schedule_.emplace(way, bound.k, rounds_, server(), !learns_ && bound.serve == Serve::together);
 }
