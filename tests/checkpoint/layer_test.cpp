@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/support.hpp"
+#include "shardwise/checkpoint/checkpoint_folder.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/optimizer/adagrad.hpp"
@@ -27,6 +28,7 @@ namespace {
 
 namespace sw = shardwise;
 using checkpoint_test::TemporaryFile;
+using checkpoint_test::TemporaryFolder;
 
 const std::vector<sw::TableConfig> tables = {{.name = "a", .rows = 37, .dim = 6, .features = {}, .sharding = "dp"},
                                              {.name = "b", .rows = 2, .dim = 3, .features = {}, .sharding = "row"},
@@ -134,6 +136,29 @@ void every_pair() {
         }
     }
     ASSERT_FALSE(expected.empty());
+    const TemporaryFolder parts{"parts"};
+    std::size_t other = 0;
+    for (const Run from : shardings) {
+        for (int from_ranks = 1; from_ranks <= 4; ++from_ranks) {
+            from(from_ranks, [&](sw::CommunicatorRef comm, const sw::LayerShards& layer) {
+                fill(layer);
+                sw::CheckpointFolder folder{comm, parts.path()};
+                const sw::Checkpoint all{.layer = layer, .dense = {}, .numbers = {{"n", 3}}, .chunk_bytes = 100};
+                if (from_ranks % 2 == 0) return folder.save(all);
+                ASSERT_TRUE(folder.start(all));
+                folder.finish();
+            });
+            other += 5;  // each sharding and number of ranks into another one
+            const auto to_ranks = static_cast<int>(1 + other % 4);
+            shardings[other % shardings.size()](to_ranks, [&](sw::CommunicatorRef comm, const sw::LayerShards& layer) {
+                sw::Checkpoint checkpoint{.layer = layer, .dense = {}, .numbers = {{"n", 0}}, .chunk_bytes = 77};
+                sw::load_checkpoint(comm, parts.path(), checkpoint);
+                if (checkpoint.numbers.at("n") != 3) throw sw::BadInput{"the number was lost"};
+                sw::save_checkpoint(comm, second.path(), checkpoint);
+            });
+            ASSERT_EQ(second.read(), expected);
+        }
+    }
     for (const Run to : shardings) {
         for (int to_ranks = 1; to_ranks <= 4; ++to_ranks) {
             to(to_ranks, [&](sw::CommunicatorRef comm, const sw::LayerShards& layer) {

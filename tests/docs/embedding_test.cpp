@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/support.hpp"
+#include "shardwise/checkpoint/checkpoint_folder.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/shardwise.hpp"
@@ -400,6 +401,31 @@ TEST(Checkpoints, AWholeModel) {
                                                "tables/item/weight (5000, 4)", "tables/user/row_state.0 (1000,)",
                                                "tables/user/weight (1000, 2)", "top.weight (3, 10)"}));
     EXPECT_EQ(reader.metadata().at("optimizer"), "rowwise_adagrad");
+}
+
+TEST(Checkpoints, RunsThatSurvive) {
+    const checkpoint_test::TemporaryFolder here{"docs_folder"};
+    const std::string& folder = here.path();
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        const std::vector<float> gradient(2 * 10, 0.5F);
+        sw::Checkpoint all{.layer = sw::shards_of(layer)};
+        const auto train_a_step = [&] {
+            static_cast<void>(layer.forward(picture));
+            layer.backward({gradient.data(), 2, 10});
+        };
+        sw::CheckpointFolder checkpoints{comm, folder};  // keeps the newest two
+        for (std::int64_t step = layer.steps(); step < 100; ++step) {
+            train_a_step();
+            if (layer.steps() % 20 == 0) checkpoints.start(all);  // copies, and goes on while it is written
+        }
+        checkpoints.finish();
+        const std::vector<float> expected = copy(layer.forward(picture));
+        layer.set_steps(3);
+        sw::load_checkpoint(comm, folder, all);  // the newest
+        EXPECT_EQ(layer.steps(), 100);
+        EXPECT_EQ(copy(layer.forward(picture)), expected);
+    });
 }
 
 TEST(Checkpoints, AnotherOptimizerIsRefused) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "shardwise/checkpoint/checkpoint.hpp"
 #include "shardwise/checkpoint/layer_shards.hpp"
+#include "shardwise/checkpoint/load_parts.hpp"
 #include "shardwise/checkpoint/safetensors.hpp"
 #include "shardwise/checkpoint/shard_rows.hpp"
 #include "shardwise/comm/collectives.hpp"
@@ -22,7 +24,8 @@
 #include "shardwise/core/text.hpp"
 
 /// \file
-/// A model in one safetensors file, whatever its sharding and the number of ranks: every table reassembled.
+/// A model in one safetensors file, whatever its sharding and the number of ranks: every table reassembled. For runs
+/// that save often: checkpoint/checkpoint_folder.hpp.
 ///
 /// Tensors: `tables/<name>/weight` (rows, dim); the optimizer's state `tables/<name>/element_state.<i>` (rows, dim) and
 /// `tables/<name>/row_state.<i>` (rows,); dense tensors under their own names; `steps` and other numbers as I64 of
@@ -157,8 +160,6 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
     return values;
 }
 
-inline constexpr const char* steps_name = "steps";
-
 /// \returns what is wrong with the dense tensors, or nothing
 [[nodiscard]] inline std::string wrong_tensor(const std::string& path, const Checkpoint& checkpoint) {
     for (const DenseTensor& tensor : checkpoint.dense) {
@@ -246,15 +247,20 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
     agree_on_input(comm, wrong);
 }
 
-/// Fills the tables, dense tensors and numbers of `checkpoint` from a file that any sharding on any number of ranks has
-/// written. Collective. Tensors of the file that nobody asks for are left alone. Under replica groups all copies of a
-/// row are filled; a sync that is due is done before.
+/// Fills the tables, dense tensors and numbers of `checkpoint` from what any sharding on any number of ranks has
+/// written: a file of save_checkpoint, the folder of a CheckpointFolder (its newest checkpoint), or one of the
+/// manifests in it (see load_parts). Collective. Tensors that nobody asks for are left alone. Under replica groups all
+/// copies of a row are filled; a sync that is due is done before.
 ///
 /// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 sends every table to every rank.
 /// \throws BadInput on every rank, before anything has changed: for a damaged file, a tensor that is missing or has
 ///         another shape, or the state of another optimizer, which a frozen layer does not mind. When reading itself
 ///         fails, later, some values have changed
 inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
+    std::int64_t in_parts =
+        comm.rank() == 0 && (path.ends_with(".json") || std::filesystem::is_directory(path)) ? 1 : 0;
+    broadcast(comm, 0, std::span{&in_parts, 1});
+    if (in_parts != 0) return load_parts(comm, path, checkpoint);
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::unique_ptr<SafetensorsReader> reader;
     std::string wrong = detail::wrong_tensor(path, checkpoint);

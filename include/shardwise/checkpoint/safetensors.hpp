@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -19,6 +19,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "shardwise/checkpoint/durable_file.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -86,18 +87,14 @@ inline bool tensor_bytes(const std::vector<std::int64_t>& shape, TensorType type
 
 /// Writes a file: declare all tensors, `begin()`, then append their data in the order of declaration.
 ///
-/// The file appears under its name once it is complete: data goes to `path`.partial first. Not collective.
-/// Memory: the header. \throws BadInput naming the file when it cannot be written
+/// The file appears under its name once it is complete and on the disk: data goes to `path`.partial first. Not
+/// collective. Memory: the header. \throws BadInput naming the file when it cannot be written
 class SafetensorsWriter {
   public:
     explicit SafetensorsWriter(std::string path) : path_{std::move(path)} { detail::require_little_endian(); }
     SafetensorsWriter(const SafetensorsWriter&) = delete;
     SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
-    ~SafetensorsWriter() {
-        if (!begun_) return;
-        file_.close();
-        std::remove(partial().c_str());
-    }
+    ~SafetensorsWriter() = default;
 
     /// A text of the header's `__metadata__`. \throws BadInput for one that is no UTF-8
     void metadata(const std::string& key, const std::string& value) {
@@ -116,34 +113,35 @@ class SafetensorsWriter {
         header_[name] = {{"dtype", type_name(type)}, {"shape", shape}, {"data_offsets", {total_, total_ + bytes}}};
         total_ += bytes;
     }
-    /// Opens the file and writes the header.
-    void begin() {
+    /// Opens the file and writes the header. \returns what stands before the data
+    std::string begin() {
         if (!metadata_.empty()) header_["__metadata__"] = metadata_;
         std::string text = header_.dump();
         text.append((8 - text.size() % 8) % 8, ' ');  // data is aligned
-        errno = 0;
-        file_.open(partial(), std::ios::binary | std::ios::trunc);
-        if (!file_) fail();
-        begun_ = true;
         const std::uint64_t length = text.size();
-        file_.write(reinterpret_cast<const char*>(&length), sizeof length);
-        file_.write(text.data(), static_cast<std::streamsize>(text.size()));
-        if (!file_) fail();
+        text.insert(0, reinterpret_cast<const char*>(&length), sizeof length);
+        file_.emplace(partial());
+        file_->write(std::as_bytes(std::span{text}));
+        header_bytes_ = file_->written();
+        return text;
     }
     /// Appends data: of the tensor that is under way, or of those that follow.
     template <class T>
     void append(std::span<const T> values) {
-        file_.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
-        if (!file_) fail();
-        written_ += static_cast<std::int64_t>(values.size_bytes());
+        file_->write(std::as_bytes(values));
     }
     /// Completes the file. \throws BadInput also when more or less was appended than declared
     void end() {
-        if (written_ != total_)
-            throw BadInput{concat({path_, ": ", written_, " bytes of data were written, and ", total_, " declared"})};
-        file_.close();
-        if (!file_ || std::rename(partial().c_str(), path_.c_str()) != 0) fail();
-        begun_ = false;
+        const std::int64_t written = file_->written() - header_bytes_;
+        if (written != total_)
+            throw BadInput{concat({path_, ": ", written, " bytes of data were written, and ", total_, " declared"})};
+        file_->complete();
+        try {
+            put_in_place(partial(), path_);
+        } catch (const BadInput&) {
+            ::unlink(partial().c_str());
+            throw;
+        }
     }
 
   private:
@@ -156,18 +154,13 @@ class SafetensorsWriter {
             throw BadInput{concat({path_, ": the name ", kept, " is no UTF-8, as names in safetensors files are"})};
         }
     }
-    [[noreturn]] void fail() const {
-        throw BadInput{
-            concat({path_, ": cannot be written", (errno == 0 ? "" : std::string{": "} + std::strerror(errno))})};
-    }
 
     std::string path_;
     nlohmann::ordered_json header_ = nlohmann::ordered_json::object();
     std::map<std::string, std::string> metadata_;
-    std::ofstream file_;
-    bool begun_ = false;  // and not complete: the partial file is ours
+    std::optional<DurableFile> file_;
+    std::int64_t header_bytes_ = 0;
     std::int64_t total_ = 0;
-    std::int64_t written_ = 0;
 };
 
 /// Reads a file, tensor by tensor and piece by piece. Everything in the header is checked when it is opened: after
@@ -204,12 +197,16 @@ class SafetensorsReader {
         file_.read(text.data(), static_cast<std::streamsize>(length));
         if (!file_) fail("cannot be read");
         data_ = 8 + static_cast<std::int64_t>(length);
+        file_bytes_ = size;
         parse(text, size - data_);
     }
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
     [[nodiscard]] const std::map<std::string, TensorInfo>& tensors() const noexcept { return tensors_; }
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const noexcept { return metadata_; }
+    /// Bytes of the file, and of what stands in it before the data.
+    [[nodiscard]] std::int64_t file_bytes() const noexcept { return file_bytes_; }
+    [[nodiscard]] std::int64_t header_bytes() const noexcept { return data_; }
 
     /// The tensor of that name. \throws BadInput when there is none, or it has another type or shape
     [[nodiscard]] const TensorInfo& require(const std::string& name, TensorType type,
@@ -222,16 +219,20 @@ class SafetensorsReader {
                  ", expected " + type_name(type) + " of shape " + shape_text(shape));
         return info;
     }
+    /// Bytes [first, first + to.size()) of the file, the header with them. \throws BadInput when they cannot be read
+    void read_bytes(std::int64_t first, std::span<std::byte> to) {
+        file_.clear();
+        file_.seekg(first);
+        file_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
+        if (!file_) fail("cannot be read: it has become shorter, or the disk fails");
+    }
     /// Elements [first, first + to.size()) of a tensor of this file. \throws BadInput when they cannot be read
     template <class T>
     void read(const TensorInfo& tensor, std::int64_t first, std::span<T> to) {
         static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int64_t>);
         SHARDWISE_ASSERT(sizeof(T) == static_cast<std::size_t>(element_bytes(tensor.type)));
         SHARDWISE_ASSERT(first >= 0 && first + static_cast<std::int64_t>(to.size()) <= tensor.elements());
-        file_.clear();
-        file_.seekg(data_ + tensor.begin + first * static_cast<std::int64_t>(sizeof(T)));
-        file_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size_bytes()));
-        if (!file_) fail("cannot be read: it has become shorter, or the disk fails");
+        read_bytes(data_ + tensor.begin + first * static_cast<std::int64_t>(sizeof(T)), std::as_writable_bytes(to));
     }
 
   private:
@@ -337,6 +338,7 @@ class SafetensorsReader {
     std::string path_;
     std::ifstream file_;
     std::int64_t data_ = 0;  // where the data begins
+    std::int64_t file_bytes_ = 0;
     std::map<std::string, TensorInfo> tensors_;
     std::map<std::string, std::string> metadata_;
 };

@@ -34,6 +34,14 @@ class ShardRows {
                   [&](std::uint32_t a, std::uint32_t b) { return shard.row(a) < shard.row(b); });
     }
 
+    /// Whether the rows lie in the order of the table.
+    [[nodiscard]] bool ascending() const noexcept { return order_.empty(); }
+    /// Of the rows in ascending order, the local number of one and its number in the table.
+    [[nodiscard]] std::int64_t local(std::int64_t position) const {
+        return order_.empty() ? position : order_[static_cast<std::size_t>(position)];
+    }
+    [[nodiscard]] std::int64_t row(std::int64_t position) const { return shard_->row(local(position)); }
+
     /// Calls `use(row, local)` for the rows of [first, last), ascending. Cost: a binary search, then a call a row.
     template <class Use>
     void visit(std::int64_t first, std::int64_t last, Use use) const {
@@ -54,9 +62,6 @@ class ShardRows {
     }
 
   private:
-    [[nodiscard]] std::int64_t local(std::int64_t position) const {
-        return order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-    }
     const TableShard* shard_;
     std::vector<std::uint32_t> order_;  // (position) -> local row; empty: the same
 };

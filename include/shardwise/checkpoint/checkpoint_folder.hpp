@@ -1,0 +1,268 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "shardwise/checkpoint/checkpoint.hpp"
+#include "shardwise/checkpoint/durable_file.hpp"
+#include "shardwise/checkpoint/load_parts.hpp"
+#include "shardwise/checkpoint/manifest.hpp"
+#include "shardwise/checkpoint/part_file.hpp"
+#include "shardwise/checkpoint/snapshot.hpp"
+#include "shardwise/comm/collectives.hpp"
+#include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/config.hpp"
+#include "shardwise/core/error.hpp"
+#include "shardwise/core/text.hpp"
+
+/// \file
+/// A folder of sharded checkpoints, of which the newest are kept.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// Keeps other runs out of a folder for as long as it lives; a process that dies lets go of it.
+class FolderLock {
+  public:
+    /// \throws BadInput where another one has it
+    explicit FolderLock(const std::string& folder)
+        : number_{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)} {
+        if (number_ < 0) throw BadInput{concat({folder, ": cannot be read: ", std::strerror(errno)})};
+        if (::flock(number_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return;  // not all file systems have locks
+        ::close(number_);
+        throw BadInput{concat({folder, ": another run writes its checkpoints there: give this one another folder"})};
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+    ~FolderLock() { ::close(number_); }
+
+  private:
+    int number_;
+};
+
+}  // namespace detail
+
+/// Writes sharded checkpoints to a folder, each rank its own part, and keeps the newest. One instance a rank.
+///
+/// A checkpoint is there once all of its parts and its manifest are on the disk, and not before: whenever a run ends,
+/// the newest one in the folder is whole. All ranks see the same folder. All calls are collective but `written`.
+class CheckpointFolder {
+  public:
+    /// Makes the folder where there is none. \param keep  so many checkpoints stay, 1 or more
+    /// \throws BadInput on every rank for a folder that cannot be made, or that another run writes to
+    CheckpointFolder(CommunicatorRef comm, std::string folder, int keep = 2)
+        : comm_{comm}, folder_{std::move(folder)}, keep_{keep} {
+        if (keep < 1) throw BadInput{concat({"to keep ", keep, " checkpoints: give 1 or more"})};
+        while (folder_.size() > 1 && folder_.back() == '/')
+            folder_.pop_back();
+        detail::all_or_none(comm_, [&] {
+            if (comm_.rank() != 0) return;
+            std::error_code wrong;
+            std::filesystem::create_directories(folder_, wrong);
+            if (wrong) throw BadInput{concat({folder_, ": cannot be made: ", wrong.message()})};
+            lock_ = std::make_unique<detail::FolderLock>(folder_);
+        });
+    }
+    CheckpointFolder(const CheckpointFolder&) = delete;
+    CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+    ~CheckpointFolder() = default;
+
+    [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+
+    /// Writes a checkpoint, and returns once it is there. Under replica groups it first syncs the layer's copies.
+    /// Memory: `chunk_bytes` where rows do not lie in ascending order, else none.
+    /// \throws BadInput on every rank when a file cannot be written, or the folder has a checkpoint of a later step;
+    /// the
+    ///         checkpoints before are still there then
+    void save(const Checkpoint& checkpoint) {
+        finish();
+        begin(checkpoint);
+        PartInfo mine;
+        std::string wrong;
+        try {
+            mine = detail::write_part(folder_, part_name(), source_of(checkpoint, steps_of(checkpoint)));
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+        complete(mine, wrong);
+    }
+    /// Copies this rank's part, and writes it while the caller goes on; `finish` makes it a checkpoint. One that is
+    /// under way is finished first. Where there is not memory enough for the copies of all ranks, it saves.
+    /// \returns whether it is under way
+    bool start(const Checkpoint& checkpoint) {
+        finish();
+        if (!has_room(checkpoint)) {
+            save(checkpoint);
+            return false;
+        }
+        begin(checkpoint);
+        const auto copy = std::make_shared<Snapshot>(checkpoint, comm_.rank() == 0);
+        writing_ = std::async(std::launch::async, [this, copy] {
+            return detail::write_part(folder_, part_name(), source_of(copy->checkpoint(), copy->steps()));
+        });
+        return true;
+    }
+    /// Whether this rank has written its part of what is under way, or there is nothing. Not collective.
+    [[nodiscard]] bool written() const {
+        return !writing_.valid() || writing_.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+    }
+    /// Whether a checkpoint is under way; the same on all ranks.
+    [[nodiscard]] bool under_way() const noexcept { return writing_.valid(); }
+    /// Returns once the checkpoint that is under way is there. \throws BadInput as `save`
+    void finish() {
+        if (!writing_.valid()) return;
+        PartInfo mine;
+        std::string wrong;
+        try {
+            mine = writing_.get();
+        } catch (const BadInput& error) {
+            wrong = error.what();
+        }
+        complete(mine, wrong);
+    }
+
+  private:
+    [[nodiscard]] static std::optional<std::int64_t> steps_of(const Checkpoint& checkpoint) {
+        if (checkpoint.layer.layer == nullptr) return std::nullopt;
+        return checkpoint.layer.layer->steps();
+    }
+    [[nodiscard]] detail::PartSource source_of(const Checkpoint& checkpoint, std::optional<std::int64_t> steps) const {
+        return {.checkpoint = &checkpoint, .steps = steps, .first = comm_.rank() == 0};
+    }
+    [[nodiscard]] std::string part_name() const { return concat({parts_, "/rank-", comm_.rank(), ".safetensors"}); }
+    /// Whether all ranks of this host could copy their parts.
+    [[nodiscard]] bool has_room(const Checkpoint& checkpoint) {
+        const std::int64_t mine = Snapshot::bytes_of(checkpoint, comm_.rank() == 0);
+        std::int64_t here = 0;
+        const auto all = all_gather_v<std::int64_t>(comm_, std::span{&mine, 1});
+        const Topology topology = comm_.topology();
+        for (int rank = 0; rank < comm_.size(); ++rank)
+            if (topology.host_of(rank) == topology.host_of(comm_.rank()))
+                here += all[static_cast<std::size_t>(rank)].at(0);
+        const std::int64_t good = here < available_memory().value_or(0) / 5 * 4 ? 1 : 0;
+        bool everywhere = true;
+        for (const auto& theirs : all_gather_v<std::int64_t>(comm_, std::span{&good, 1}))
+            everywhere = everywhere && theirs.at(0) != 0;
+        return everywhere;
+    }
+    /// Makes the folder of the parts, of a name that no checkpoint has.
+    void begin(const Checkpoint& checkpoint) {
+        if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
+        manifest_ = {.steps = steps_of(checkpoint).value_or(0),
+                     .optimizer = checkpoint.layer.optimizer,
+                     .element_slots = checkpoint.layer.element_slots,
+                     .row_slots = checkpoint.layer.row_slots,
+                     .tables = {},
+                     .parts = {}};
+        for (const TableConfig& table : checkpoint.layer.tables)
+            manifest_.tables[table.name] = {.rows = table.rows, .dim = table.dim};
+        std::string name;
+        detail::all_or_none(comm_, [&] {
+            if (comm_.rank() != 0) return;
+            if (const auto all = manifests_in(folder_); !all.empty() && all.rbegin()->first > manifest_.steps)
+                throw BadInput{
+                    concat({folder_, ": holds a checkpoint of step ", all.rbegin()->first, ", and this one is of step ",
+                            manifest_.steps,
+                            ", which nobody would find behind it: go on from that one, or give another folder"})};
+            std::error_code wrong;
+            for (int attempt = 0;; ++attempt) {
+                name = concat({detail::step_name(manifest_.steps), ".parts-", attempt});
+                if (std::filesystem::create_directory(folder_ + "/" + name, wrong)) break;
+                if (wrong) throw BadInput{concat({folder_, "/", name, ": cannot be made: ", wrong.message()})};
+            }
+            sync_folder(folder_, folder_);
+        });
+        parts_ = detail::broadcast_text(comm_, name);
+    }
+    /// Puts the manifest in place, once all parts are on the disk, and removes what is too old.
+    void complete(const PartInfo& mine, const std::string& wrong) {
+        const std::string text = detail::to_json(mine).dump();
+        try {
+            agree_on_input(comm_, wrong);
+        } catch (const BadInput&) {
+            if (comm_.rank() == 0) remove_quietly(folder_ + "/" + parts_);
+            throw;
+        }
+        const auto all = gather_v<char>(comm_, 0, text);
+        detail::all_or_none(comm_, [&] {
+            if (comm_.rank() != 0) return;
+            try {
+                for (const auto& theirs : all) {
+                    PartInfo part = detail::part_of(nlohmann::json::parse(theirs.begin(), theirs.end()));
+                    if (!part.file.empty()) manifest_.parts.push_back(std::move(part));
+                }
+                sync_folder(folder_ + "/" + parts_, folder_ + "/" + parts_);
+                detail::write_manifest(folder_ + "/" + detail::step_name(manifest_.steps) + ".json", manifest_);
+            } catch (const BadInput&) {
+                if (!is_in_place()) remove_quietly(folder_ + "/" + parts_);
+                throw;
+            }
+            remove_old();
+        });
+    }
+    /// Whether the manifest is, though what came behind has failed.
+    [[nodiscard]] bool is_in_place() const {
+        try {
+            const Manifest there = read_manifest(folder_ + "/" + detail::step_name(manifest_.steps) + ".json");
+            return there.parts.front().file.starts_with(parts_ + "/");
+        } catch (const BadInput&) {
+            return false;
+        }
+    }
+    static void remove_quietly(const std::string& path) {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+    /// Removes manifests that are too old, and parts that no manifest names: of runs that ended in the middle.
+    void remove_old() const {
+        auto all = manifests_in(folder_);
+        while (std::ssize(all) > keep_) {  // its manifest first: what is left is no checkpoint
+            remove_quietly(all.begin()->second);
+            all.erase(all.begin());
+        }
+        std::set<std::string> named;
+        try {
+            for (const auto& [steps, path] : all)
+                for (const PartInfo& part : read_manifest(path).parts)
+                    named.insert(part.file.substr(0, part.file.find('/')));
+        } catch (const BadInput&) {
+            return;  // a manifest that is damaged may be of any of them
+        }
+        std::error_code wrong;
+        for (const auto& entry : std::filesystem::directory_iterator{folder_, wrong}) {
+            const std::string name = entry.path().filename().string();
+            if (name.starts_with("step-") && name.find(".parts-") != std::string::npos && !named.contains(name))
+                remove_quietly(entry.path().string());
+        }
+    }
+
+    CommunicatorRef comm_;
+    std::string folder_;
+    int keep_;
+    std::unique_ptr<detail::FolderLock> lock_;  // on rank 0
+    Manifest manifest_;                         // of what is under way, without its parts
+    std::string parts_;                         // the folder of these, in `folder_`
+    std::future<PartInfo> writing_;             // this rank's part
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
