@@ -2,16 +2,22 @@
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-# Installs what building and checking this project needs on Debian 12, and only what is missing; where nothing is
-# missing it needs no network.
+# install_packages.sh build    what building the examples and benchmarks needs on Debian 12
+# install_packages.sh [check]  what checking the project needs, too
+#
+# Only what is missing; where nothing is missing it needs no network.
 set -euo pipefail
 
 packages=(
     g++ cmake ninja-build ccache
-    libboost-dev libgtest-dev libbenchmark-dev librapidcheck-dev libcli11-dev libfmt-dev nlohmann-json3-dev
+    libboost-dev libbenchmark-dev libcli11-dev libfmt-dev nlohmann-json3-dev
     libopenblas-dev libopenmpi-dev openmpi-bin zlib1g-dev libxxhash-dev
-    clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev spin
 )
+if [ "${1:-check}" != build ]; then
+    packages+=(
+        libgtest-dev librapidcheck-dev clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev spin
+    )
+fi
 
 if ! command -v dpkg-query >/dev/null; then
     echo "Not a Debian system; these packages, or their like, are expected to be there: ${packages[*]}" >&2
