@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "evaluation.hpp"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "saving.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/metrics/auc.hpp"
 #include "shardwise/metrics/ranking.hpp"
@@ -40,6 +42,7 @@ Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool 
     sw::ClickBatch upcoming;
     bool started = false;
     const auto fetch = [&] {
+        batches.note(Notes::of_signal());
         started = batches.announce(upcoming) && prefetch;
         if (started) model.start(upcoming);
     };
@@ -49,6 +52,11 @@ Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool 
         if (batches.failed()) {
             if (started) model.drop();
             batches.fail();
+        }
+        if (Notes::signal(batches.notes()) != 0) {
+            if (started) model.drop();
+            constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+            return {.samples = 0, .loss = unknown, .auc = unknown, .ne = unknown};
         }
         std::swap(current, upcoming);
         if (!started) model.start(current);

@@ -25,7 +25,8 @@ struct Quality {
 /// What an AUC compares: labels of all samples, or of the candidates of one sample, whose mean is then taken.
 enum class Ranks : std::uint8_t { samples, candidates };
 
-/// Predicts all test data. Collective. \returns the same on all ranks
+/// Predicts all test data, or until some rank was asked to stop: metrics are NaN then. Collective.
+/// \returns the same on all ranks
 [[nodiscard]] Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool prefetch,
                                Ranks ranks = Ranks::samples);
 

@@ -52,6 +52,13 @@ class Feed {
     }
     /// Of the batch that was announced last.
     [[nodiscard]] sw::BatchKind kind() const noexcept { return hot_ ? hot_->kind() : sw::BatchKind::any; }
+    /// Bits that travel with the sizes of batches; see sw::GlobalBatches.
+    void note(std::uint8_t bits) {
+        of([&](auto& batches) { batches.note(bits); });
+    }
+    [[nodiscard]] std::uint8_t notes() {
+        return of([](auto& batches) { return batches.notes(); });
+    }
     [[nodiscard]] bool failed() {
         return of([](auto& batches) { return batches.failed(); });
     }

@@ -110,6 +110,15 @@ void Meter::close(const Model& model, const Feed& feed, bool ended) {
                .syncs = memory.bytes(Part::marks) + memory.bytes(Part::syncs)};
 }
 
+void Meter::abandon() {
+    open_ = false;
+    steps_ = 0;
+    predicted_ = moved_ = {};
+    for (std::vector<std::int64_t>* parts : {&payload_.moved, &payload_.predicted})
+        std::fill(parts->begin(), parts->end(), 0);
+    payload_.counted = payload_.synced = payload_.predicted_sync = 0;
+}
+
 LayerMemory Meter::predicted_memory(const Model& model) const {
     using Part = sw::MemoryPart;
     const auto fixed = [&](Part part) { return model.embedding().predict_static_bytes(uncounted_.rank(), part); };

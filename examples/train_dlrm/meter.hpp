@@ -73,6 +73,9 @@ class Meter {
     /// that. Not collective.
     void close(const Model& model, const Feed& feed, bool ended);
 
+    /// Nothing was measured: something else is on its way. Not collective.
+    void abandon();
+
     /// Measured steps.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }
     /// What this rank sends in all measured steps.

@@ -3,9 +3,11 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -210,18 +212,43 @@ void check(const Options& o) {
                         o.per_feature, o.per_tower)};
     if (o.policies.tower == "dot" && o.per_feature + o.per_tower == 0)
         throw sw::BadInput{"--tower dot with --tower-c 0 and --tower-p 0: no vector would be left; give one of them"};
+    if (o.save_every && o.save.empty()) throw sw::BadInput{"--save-every without --save: say in which folder"};
+    at_least("--keep", o.keep, 1);
     for (const std::string* path : {&o.json, &o.trace, &o.save, &o.profile_out})
-        if (!path->empty()) output_files::check_writable(*path, path == &o.save || path == &o.profile_out);
-    if (!o.load.empty() && !std::ifstream{o.load}) throw sw::BadInput{o.load + ": cannot be read"};
+        if (!path->empty() && !(path == &o.save && o.saves_to_folder()))
+            output_files::check_writable(*path, path == &o.save || path == &o.profile_out);
+    if (!o.load.empty() && !std::ifstream{o.load})
+        throw sw::BadInput{fmt::format("{}: cannot be read: {}", o.load, std::strerror(errno))};
 }
 
 }  // namespace
+
+SaveEvery parse_save_every(const std::string& text) {
+    double number = 0;
+    const char* const first = text.data();
+    const auto [end, status] = std::from_chars(first, first + text.size(), number);
+    const std::string unit{end, first + text.size()};
+    const double seconds = unit == "s" ? number : unit == "min" ? 60 * number : unit == "h" ? 3600 * number : 0;
+    const bool whole = unit.empty() && number == std::floor(number);
+    if (status == std::errc{} && number > 0 && number <= 1e12) {
+        if (whole) return {.steps = static_cast<std::int64_t>(number)};
+        if (seconds > 0) return {.seconds = seconds};
+    }
+    throw sw::BadInput{fmt::format(
+        "--save-every '{}': give a number of steps from 1 on, such as 500, or a time: 30s, 10min, 2h", text)};
+}
+
+bool Options::saves_to_folder() const {
+    std::error_code ignored;
+    return !save.empty() && (save_every || save.ends_with('/') || std::filesystem::is_directory(save, ignored));
+}
 
 std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv, std::string& text) {
     Options o;
     o.model = program == "train_dcn" ? "dcn" : program == "train_sequence" ? "sequence" : "dlrm";
     if (o.model == "sequence") set_sequence_defaults(o);
     std::string towers;
+    std::string save_every;
     std::string rows = "5000";
     std::string bag = "1";
     std::string bottom;
@@ -344,10 +371,23 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         ->default_str("")
         ->group(output);
     app.add_option("--json", o.json, "File for the report")->default_str("")->group(output);
-    app.add_option("--save", o.save, "Checkpoint of the last step, whichever epoch was the best (safetensors)")
+    app.add_option("--save", o.save,
+                   "Checkpoint of the last step, whichever epoch was the best: a safetensors file, or, with "
+                   "--save-every, for a path that ends with / and for a folder that is there, a folder to which each "
+                   "rank writes its part")
         ->default_str("")
         ->group(output);
-    app.add_option("--load", o.load, "Checkpoint to go on from, of any sharding and number of ranks")
+    app.add_option(
+           "--save-every", save_every,
+           "Checkpoints while the run trains, too, written beside it: every so many steps (500), or 30s, 10min, "
+           "2h")
+        ->default_str("")
+        ->group(output);
+    app.add_option("--keep", o.keep, "Of the checkpoints in the folder, so many stay, the newest")->group(output);
+    app.add_option(
+           "--load", o.load,
+           "Checkpoint to go on from, of any sharding and number of ranks: a file, a folder (the newest in it), "
+           "or a manifest in a folder")
         ->default_str("")
         ->group(output);
 
@@ -359,6 +399,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     } catch (const CLI::ParseError& error) {
         throw sw::BadInput{std::string{error.what()} + " (" + program + " --help shows all options)"};
     }
+    if (!save_every.empty()) o.save_every = parse_save_every(save_every);
 
     const auto given = [&](const char* flag) {
         const CLI::Option* option = app.get_option_no_throw(flag);
@@ -497,37 +538,42 @@ nlohmann::json click_json(const Options& o) {
 
 nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
     const sw::LearningRate& rate = o.learning_rate;
-    nlohmann::json all = {{"backend", o.mpi ? "mpi" : "threads"},
-                          {"ranks", topology.ranks()},
-                          {"hosts", topology.hosts},
-                          {"seed", o.seed},
-                          {"epochs", o.epochs},
-                          {"batch", o.batch},
-                          {"data", o.data},
-                          {"zipf", o.zipf},
-                          {"data_seed", o.data_seed.value_or(o.seed)},
-                          {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
-                          {"dim", o.dim},
-                          {"top", joined(o.top)},
-                          {"sharding", o.policies.sharding},
-                          {"collective", o.policies.collective},
-                          {"requests", o.policies.requests},
-                          {"model", o.model},
-                          {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
-                          {"optimizer", o.policies.optimizer},
-                          {"order", o.policies.order},
-                          {"wire", o.policies.wire},
-                          {"prefetch", o.prefetch},
-                          {"learning_rate",
-                           {{"base", rate.base},
-                            {"schedule", decay_name(rate.decay)},
-                            {"warmup", rate.warmup},
-                            {"decay_start", rate.decay_start},
-                            {"decay_steps", rate.decay_steps},
-                            {"decay_factor", rate.decay_factor},
-                            {"decay_power", rate.decay_power},
-                            {"end", rate.end}}},
-                          {"load", o.load}};
+    nlohmann::json all = {
+        {"backend", o.mpi ? "mpi" : "threads"},
+        {"ranks", topology.ranks()},
+        {"hosts", topology.hosts},
+        {"seed", o.seed},
+        {"epochs", o.epochs},
+        {"batch", o.batch},
+        {"data", o.data},
+        {"zipf", o.zipf},
+        {"data_seed", o.data_seed.value_or(o.seed)},
+        {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
+        {"dim", o.dim},
+        {"top", joined(o.top)},
+        {"sharding", o.policies.sharding},
+        {"collective", o.policies.collective},
+        {"requests", o.policies.requests},
+        {"model", o.model},
+        {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
+        {"optimizer", o.policies.optimizer},
+        {"order", o.policies.order},
+        {"wire", o.policies.wire},
+        {"prefetch", o.prefetch},
+        {"learning_rate",
+         {{"base", rate.base},
+          {"schedule", decay_name(rate.decay)},
+          {"warmup", rate.warmup},
+          {"decay_start", rate.decay_start},
+          {"decay_steps", rate.decay_steps},
+          {"decay_factor", rate.decay_factor},
+          {"decay_power", rate.decay_power},
+          {"end", rate.end}}},
+        {"save", o.save},
+        {"save_every", o.save_every ? (o.save_every->steps > 0 ? nlohmann::json(o.save_every->steps)
+                                                               : nlohmann::json(o.save_every->seconds))
+                                    : nlohmann::json()},
+        {"load", o.load}};
     all.update(groups_json(o));
     all.update(tiers_json(o));
     all.update(o.sequences ? to_json(*o.sequences) : click_json(o));

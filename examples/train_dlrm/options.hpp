@@ -30,6 +30,14 @@ struct TriedCache {
     double step_seconds = 0;
 };
 
+/// How often a run saves: every so many steps, or seconds; the other one is 0.
+struct SaveEvery {
+    std::int64_t steps = 0;
+    double seconds = 0;
+};
+/// "100" steps, or "30s", "10min" or "2h". \throws BadInput
+[[nodiscard]] SaveEvery parse_save_every(const std::string& text);
+
 /// Everything that a run depends on.
 struct Options {
     // where
@@ -96,7 +104,12 @@ struct Options {
     std::string trace;
     std::string json;
     std::string save;
+    std::optional<SaveEvery> save_every;
+    int keep = 2;  ///< of the checkpoints in a folder, the newest
     std::string load;
+
+    /// Whether `save` is a folder of checkpoints in parts, and not one file.
+    [[nodiscard]] bool saves_to_folder() const;
 };
 
 inline constexpr int dense_features = 13;

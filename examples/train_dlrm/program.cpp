@@ -14,6 +14,7 @@
 #include "options.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/error.hpp"
+#include "stop_signal.hpp"
 #include "trainer.hpp"
 #if SHARDWISE_WITH_MPI
 #include "shardwise/comm/mpi.hpp"
@@ -30,12 +31,21 @@ using namespace train_dlrm;
     return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
 }
 
+/// As a shell has it.
+int status_of(int signal) {
+    return signal == 0 ? 0 : 128 + signal;
+}
+
 int run_threads(const Options& o) {
     sw::ThreadWorld world{sw::ThreadWorldOptions{
         .topology = sw::Topology::of(o.ranks, o.hosts),
         .deadline = std::chrono::milliseconds{static_cast<std::int64_t>(1e3 * o.deadline_seconds)}}};
-    world.run([&](sw::ThreadCommunicator& comm) { run(o, comm); });
-    return 0;
+    int signal = 0;
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const int ended_by = run(o, comm);
+        if (comm.rank() == 0) signal = ended_by;
+    });
+    return status_of(signal);
 }
 
 #if SHARDWISE_WITH_MPI
@@ -45,10 +55,12 @@ int run_processes(const std::optional<Options>& o, const std::string& wrong) {
         options.hosts = o->hosts;
         options.deadline = std::chrono::milliseconds{static_cast<std::int64_t>(1e3 * o->deadline_seconds)};
     }
-    return sw::run_mpi(options, [&](sw::MpiCommunicator& comm) {
+    int signal = 0;
+    const int status = sw::run_mpi(options, [&](sw::MpiCommunicator& comm) {
         if (!o) throw sw::BadInput{wrong};  // once, for all ranks
-        run(*o, comm);
+        signal = run(*o, comm);
     });
+    return status != 0 ? status : status_of(signal);
 }
 #else
 int run_processes(const std::optional<Options>&, const std::string&) {
@@ -71,6 +83,7 @@ int parse_and_run(const char* program, int argc, char** argv) {
         if (rank == nullptr || std::string{rank} == "0") fmt::print("{}", text);
         return 0;
     }
+    catch_stop_signals();
     return options->mpi ? run_processes(options, "") : run_threads(*options);
 }
 

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "stop_signal.hpp"
+
 namespace train_dlrm {
 
 namespace {
@@ -229,6 +231,7 @@ json to_json(const Report& r, const Options& o) {
             {"quality_of", r.tested ? "test" : "train"},
             {"best_epoch", best == nullptr ? json() : json(best->number)},
             {"epochs", epochs},
+            {"ended_by", r.signal == 0 ? json() : json(signal_name(r.signal))},
             {"saved",
              r.saved ? json{{"file", r.saved->file}, {"epoch", r.saved->epoch}, {"steps", r.saved->steps}} : json()},
             {"losses", losses},

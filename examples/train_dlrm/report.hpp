@@ -83,6 +83,7 @@ struct Report {
     bool tested = false;  ///< quality is that of test data, else that of training data, predicted before it is learnt
     std::optional<double> popularity_auc;  ///< of sequences: what ranking by popularity is worth
     std::optional<Saved> saved;
+    int signal = 0;  ///< that ended the run; 0: it came to its end
     ModelSize size;
     std::int64_t measured_steps = 0;
     std::vector<RankPart> ranks;

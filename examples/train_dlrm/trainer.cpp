@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -25,11 +26,13 @@
 #include "progress.hpp"
 #include "report.hpp"
 #include "rows_report.hpp"
+#include "saving.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/dense/gemm.hpp"
 #include "shardwise/plan/chrome_trace.hpp"
 #include "shardwise/plan/describe.hpp"
+#include "stop_signal.hpp"
 #include "stopwatch.hpp"
 #include "tune_cache.hpp"
 
@@ -48,14 +51,17 @@ class Trainer {
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
           batches_{counted_, *training_, o_, model_.embedding()},
-          meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1} {
+          meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1},
+          saving_{o_, below_, [this] { return checkpoint(); }} {
         if (test_) test_batches_.emplace(counted_, *test_, batch_shape(o_).dense, batch_shape(o_).features);
     }
 
     void explain();
     void load();
     void train();
-    void save();
+    void save() { saving_.end(model_.steps()); }
+    /// That some rank got; 0: none.
+    [[nodiscard]] int signal() const noexcept { return signal_; }
     void trace();
     void report();
     /// What a step takes on the slowest rank: the median of `steps`, behind some to warm up. Collective.
@@ -68,6 +74,10 @@ class Trainer {
     };
 
     [[nodiscard]] bool first() const { return below_.rank() == 0; }
+    /// All that is saved, made ready for it. Collective.
+    [[nodiscard]] sw::Checkpoint checkpoint();
+    /// Behind the last step, where a signal came. \param started  the ids of the next batch are on their way
+    void stop();
     /// The next batch is the first to be learnt from.
     void begin();
     [[nodiscard]] bool enough() const { return o_.steps && model_.steps() >= *o_.steps; }
@@ -93,6 +103,8 @@ class Trainer {
     Feed batches_;
     std::optional<Batches> test_batches_;
     Meter meter_;
+    Saving saving_;
+    int signal_ = 0;
 
     const double epoch_samples_ = estimate_samples(o_);  // 0: there is no telling
     sw::ClickBatch current_;
@@ -147,6 +159,7 @@ void Trainer::load() {
     synced_ = first_step_;
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
+    saving_.loaded(first_step_);
     if (o_.steps && *o_.steps != 0 && *o_.steps <= first_step_)
         throw sw::BadInput{fmt::format(
             "{} holds {} steps, and --steps {} counts them, too: nothing is left to train; give --steps {} or more",
@@ -178,15 +191,23 @@ void Trainer::sync(const char* before) {
     std::fflush(stderr);
 }
 
-void Trainer::save() {
+sw::Checkpoint Trainer::checkpoint() {
     sync("save");
     model_.gather_modules();
     sw::Checkpoint all = model_.checkpoint();
     all.numbers = {{"train/samples", std::max(seen_, skip_)}};
-    sw::save_checkpoint(below_, o_.save, all);
+    return all;
+}
+
+void Trainer::stop() {
+    if (started_) model_.drop();
+    started_ = false;
+    model_.finish_sync();
+    if (meter_.open()) meter_.abandon();
 }
 
 void Trainer::fetch(bool start) {
+    batches_.note(saving_.notes());
     started_ = batches_.announce(upcoming_) && start && seen_ >= skip_;
     kinds_[1] = batches_.kind();
     if (started_) model_.start(upcoming_, kinds_[1]);
@@ -195,10 +216,10 @@ void Trainer::fetch(bool start) {
 void Trainer::train() {
     Progress progress{expected_steps(), first()};
     model_.tracer().record(!o_.trace.empty() && o_.measure > 0);
-    for (int number = 1; number <= o_.epochs && !enough(); ++number)
+    for (int number = 1; number <= o_.epochs && !enough() && signal_ == 0; ++number)
         epoch(number, progress);
     progress.done();
-    if (losses_.empty() && !o_.load.empty() && o_.steps != 0 && o_.epochs != 0) nothing_left();
+    if (signal_ == 0 && losses_.empty() && !o_.load.empty() && o_.steps != 0 && o_.epochs != 0) nothing_left();
     if (epochs_.empty()) epochs_.push_back({.number = 0, .steps = 0, .quality = quality()});
 }
 
@@ -237,6 +258,13 @@ void Trainer::epoch(int number, Progress& progress) {
         if (global_samples == 0) {
             if (meter_.steps() != 0) close_meter(true);
             break;
+        }
+        if (signal_ = Notes::signal(batches_.notes()); signal_ != 0) {
+            stop();
+            break;
+        }
+        if (seen_ >= skip_) {
+            saving_.between_steps(model_.steps(), batches_.notes());
         }
         std::swap(current_, upcoming_);
         kinds_[0] = kinds_[1];
@@ -304,11 +332,16 @@ double Trainer::time_steps(int steps) {
 
 Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
+    if (signal_ != 0) {  // nobody waits for a test
+        constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+        return {.samples = 0, .loss = unknown, .auc = unknown, .ne = unknown};
+    }
     const LayerSeconds testing = model_.layer_seconds();
     sync("test");
     const LookUps before_test = look_ups_of(model_.embedding());
     const Quality quality_of_test =
         evaluate(model_, *test_batches_, counted_, o_.prefetch, o_.sequences ? Ranks::candidates : Ranks::samples);
+    signal_ = Notes::signal(test_batches_->notes());
     others_ -= testing;
     others_ += model_.layer_seconds();
     tested_ += look_ups_of(model_.embedding());
@@ -396,6 +429,7 @@ void Trainer::report() {
     if (o_.sequences) r.popularity_auc = popularity_auc(*o_.sequences, o_.data_seed.value_or(o_.seed));
     r.size = model_.size();
     if (!o_.save.empty()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
+    r.signal = signal_;
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
         r.ranks.push_back(part.at(0));
@@ -410,13 +444,17 @@ void Trainer::report() {
     }
     fmt::print("{}", to_table(r));
     std::fflush(stdout);
+    if (signal_ != 0)
+        fmt::print(stderr, "ended by {} after step {}: {}\n", signal_name(signal_), model_.steps(),
+                   o_.save.empty() ? "nothing was saved, --save says where to"
+                                   : fmt::format("--load {} goes on from there", o_.save));
     if (const std::string hint = sw::blas_hint(); !hint.empty()) fmt::print(stderr, "{}\n", hint);
     if (!o_.json.empty()) output_files::write_text(o_.json, to_json(r, o_).dump(2) + "\n");
 }
 
 }  // namespace
 
-void run(const Options& asked, sw::CommunicatorRef comm) {
+int run(const Options& asked, sw::CommunicatorRef comm) {
     const Options placed = choose_requests(place_rows(choose_sharding(asked, comm), comm), comm);
     const Options options = tune_cache(placed, comm, [&](const Options& with) {
         constexpr int steps = 20;
@@ -425,6 +463,8 @@ void run(const Options& asked, sw::CommunicatorRef comm) {
         o.test_samples = 0;
         o.measure = 0;
         o.load.clear();
+        o.save.clear();
+        o.save_every.reset();
         o.steps = steps + 3;
         return Trainer{o, comm}.time_steps(steps);
     });
@@ -432,13 +472,14 @@ void run(const Options& asked, sw::CommunicatorRef comm) {
     Trainer trainer{options, comm};
     if (options.explain) {
         trainer.explain();
-        if (options.steps == 0) return;
+        if (options.steps == 0) return 0;
     }
     if (!options.load.empty()) trainer.load();
     trainer.train();
-    if (!options.save.empty()) trainer.save();
+    trainer.save();
     if (!options.trace.empty()) trainer.trace();
     trainer.report();
+    return trainer.signal();
 }
 
 }  // namespace train_dlrm

@@ -10,8 +10,10 @@
 
 namespace train_dlrm {
 
-/// Trains, tests, shows and writes what the options ask for. Collective; rank 0 prints.
+/// Trains, tests, shows and writes what the options ask for; until some rank gets SIGINT or SIGTERM. Collective; rank 0
+/// prints.
+/// \returns that signal, the same on all ranks; 0: it came to its end
 /// \throws BadInput, PeerFailed, DeadlinePassed
-void run(const Options& options, sw::CommunicatorRef comm);
+[[nodiscard]] int run(const Options& options, sw::CommunicatorRef comm);
 
 }  // namespace train_dlrm

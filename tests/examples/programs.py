@@ -100,6 +100,7 @@ def write_row_plan(path, tiers, tables, dense=False):
 
 def main(tests):
     """Runs the test that the command line names, in a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder:
+    in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # what is saved is awaited
+    with tempfile.TemporaryDirectory(dir=in_memory) as folder:
         os.chdir(folder)
         tests[sys.argv[2]]()

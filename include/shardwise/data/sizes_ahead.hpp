@@ -46,6 +46,13 @@ class SizesAhead {
         throw Error{"ranks disagree about a failure to read data", 3};
     }
 
+    /// What this rank has to tell all others with its next batches, beside their sizes: bits of the program's own, such
+    /// as that it was asked to stop. They travel in the same 8 bytes.
+    void note(std::uint8_t bits) noexcept { noted_ = bits; }
+    /// The bits that any rank had noted when it announced the batch that global_samples() told of; the same on all
+    /// ranks.
+    [[nodiscard]] std::uint8_t notes() const noexcept { return notes_; }
+
     /// Seconds in announce(), of which reading is nearly all, and of waiting for other ranks' numbers.
     [[nodiscard]] double input_seconds() const noexcept { return input_seconds_; }
     [[nodiscard]] double sync_seconds() const noexcept { return sync_seconds_; }
@@ -95,6 +102,7 @@ class SizesAhead {
     void tell(const Numbers& mine) {
         SHARDWISE_ASSERT(!waiting_);
         mine_ = mine;
+        mine_[0] = (mine[0] - unreadable) | std::int64_t{noted_} << bits_begin;
         out_.clear();
         in_.clear();
         for (int peer = 0; peer < comm_.size(); ++peer) {
@@ -110,8 +118,13 @@ class SizesAhead {
         comm_.wait(ticket_);
         waiting_ = false;
         std::vector<Numbers> all(theirs_.size(), mine_);
-        for (std::size_t rank = 0; rank < all.size(); ++rank)
+        notes_ = 0;
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
             if (static_cast<int>(rank) != comm_.rank()) std::memcpy(&all[rank], theirs_[rank].data(), sizeof mine_);
+            std::int64_t& size = all[rank][0];
+            notes_ = static_cast<std::uint8_t>(notes_ | size >> bits_begin);
+            size = (size & ((std::int64_t{1} << bits_begin) - 1)) + unreadable;
+        }
         return all;
     }
 
@@ -129,7 +142,11 @@ class SizesAhead {
     [[nodiscard]] int ranks() const { return comm_.size(); }
 
   private:
+    static constexpr unsigned bits_begin = 48;  // in the first number, behind a size
+
     CommunicatorRef comm_;
+    std::uint8_t noted_ = 0;
+    std::uint8_t notes_ = 0;
     std::vector<std::int64_t> samples_;  // (rank)
     bool failed_ = false;
     std::string wrong_;  // what this rank could not read
