@@ -215,7 +215,7 @@ void check(const Options& o) {
     if (o.save_every && o.save.empty()) throw sw::BadInput{"--save-every without --save: say in which folder"};
     at_least("--keep", o.keep, 1);
     for (const std::string* path : {&o.json, &o.trace, &o.save, &o.profile_out})
-        if (!path->empty() && !(path == &o.save && o.saves_to_folder()))
+        if (!path->empty() && !(path == &o.save && o.save_is_folder))
             output_files::check_writable(*path, path == &o.save || path == &o.profile_out);
     if (!o.load.empty() && !std::ifstream{o.load})
         throw sw::BadInput{fmt::format("{}: cannot be read: {}", o.load, std::strerror(errno))};
@@ -236,11 +236,6 @@ SaveEvery parse_save_every(const std::string& text) {
     }
     throw sw::BadInput{fmt::format(
         "--save-every '{}': give a number of steps from 1 on, such as 500, or a time: 30s, 10min, 2h", text)};
-}
-
-bool Options::saves_to_folder() const {
-    std::error_code ignored;
-    return !save.empty() && (save_every || save.ends_with('/') || std::filesystem::is_directory(save, ignored));
 }
 
 std::optional<Options> parse_options(const std::string& program, int argc, const char* const* argv, std::string& text) {
@@ -400,6 +395,9 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
         throw sw::BadInput{std::string{error.what()} + " (" + program + " --help shows all options)"};
     }
     if (!save_every.empty()) o.save_every = parse_save_every(save_every);
+    std::error_code ignored;
+    o.save_is_folder =
+        !o.save.empty() && (o.save_every || o.save.ends_with('/') || std::filesystem::is_directory(o.save, ignored));
 
     const auto given = [&](const char* flag) {
         const CLI::Option* option = app.get_option_no_throw(flag);

@@ -108,8 +108,7 @@ struct Options {
     int keep = 2;  ///< of the checkpoints in a folder, the newest
     std::string load;
 
-    /// Whether `save` is a folder of checkpoints in parts, and not one file.
-    [[nodiscard]] bool saves_to_folder() const;
+    bool save_is_folder = false;  ///< of checkpoints in parts, and not one file
 };
 
 inline constexpr int dense_features = 13;

@@ -20,7 +20,7 @@ int Notes::signal(std::uint8_t notes) noexcept {
 
 Saving::Saving(const Options& options, sw::CommunicatorRef comm, Make make)
     : o_{&options}, comm_{comm}, make_{std::move(make)} {
-    if (o_->saves_to_folder()) folder_.emplace(comm_, o_->save, o_->keep);
+    if (o_->save_is_folder) folder_.emplace(comm_, o_->save, o_->keep);
 }
 
 std::uint8_t Saving::notes() const {
@@ -31,6 +31,13 @@ std::uint8_t Saving::notes() const {
     return static_cast<std::uint8_t>(bits);
 }
 
+void Saving::begin(std::int64_t steps) {
+    if (!folder_) return;
+    folder_->require_newest(steps);
+    if (folder_->newest() == steps) saved_ = steps;  // it is there
+    last_ = Clock::now();
+}
+
 void Saving::start(std::int64_t steps) {
     static_cast<void>(folder_->start(make_()));
     saved_ = steps;
@@ -38,13 +45,13 @@ void Saving::start(std::int64_t steps) {
     last_ = Clock::now();
 }
 
-void Saving::between_steps(std::int64_t steps, std::uint8_t heard) {
+void Saving::between_steps(std::int64_t steps, std::uint8_t heard, bool measured) {
     if (!o_->save_every) return;
     // What was noted before the checkpoint was begun says nothing of it: a batch is announced a step ahead.
     ++heard_;
     if (folder_->under_way() && heard_ > 1 && (heard & Notes::writing) == 0) folder_->finish();
     const bool by_steps = o_->save_every->steps > 0 && steps % o_->save_every->steps == 0;
-    const bool by_time = (heard & Notes::save) != 0 && heard_ > 1;
+    const bool by_time = (heard & Notes::save) != 0 && heard_ > 1 && !measured;
     if (steps != saved_ && steps != 0 && (by_steps || by_time)) start(steps);
 }
 

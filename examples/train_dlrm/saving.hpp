@@ -38,13 +38,15 @@ class Saving {
     /// \param make  collects what is saved
     Saving(const Options& options, sw::CommunicatorRef comm, Make make);
 
-    /// The run goes on from a checkpoint of that step, which is not saved once more.
-    void loaded(std::int64_t steps) noexcept { saved_ = steps; }
+    /// Before the first step of a run that goes on from so many. \throws BadInput on every rank where the folder has a
+    /// later checkpoint
+    void begin(std::int64_t steps);
     /// What this rank has to note with its next batch.
     [[nodiscard]] std::uint8_t notes() const;
     /// Behind a step, and before the next: begins a checkpoint where one is due, and completes the one that was begun
     /// once all ranks have written their parts. \param heard  what ranks noted with the batch that comes next
-    void between_steps(std::int64_t steps, std::uint8_t heard);
+    /// \param measured  steps are: what a save moves is none of theirs, so that it waits where it may
+    void between_steps(std::int64_t steps, std::uint8_t heard, bool measured);
     /// The last one, where something is to be saved.
     void end(std::int64_t steps);
 

@@ -24,6 +24,9 @@ void catch_stop_signals() {
     came = 0;
     for (const int signal : {SIGINT, SIGTERM}) {
         struct sigaction action {};
+        sigaction(signal, nullptr, &action);
+        if (action.sa_handler == SIG_IGN) continue;  // as whoever has started this wants it
+        action = {};
         action.sa_handler = note;
         action.sa_flags = SA_RESTART;
         sigemptyset(&action.sa_mask);

@@ -51,7 +51,7 @@ class Trainer {
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
           batches_{counted_, *training_, o_, model_.embedding()},
-          meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1},
+          meter_{counted_, below_, measured_steps(o_), o_.prefetch ? 2 : 1},
           saving_{o_, below_, [this] { return checkpoint(); }} {
         if (test_) test_batches_.emplace(counted_, *test_, batch_shape(o_).dense, batch_shape(o_).features);
     }
@@ -59,7 +59,12 @@ class Trainer {
     void explain();
     void load();
     void train();
-    void save() { saving_.end(model_.steps()); }
+    /// Before the first step.
+    void begin_saving() { saving_.begin(first_step_); }
+    /// Behind the last one. A run that a signal ended before it learnt anything keeps what is there.
+    void save() {
+        if (signal_ == 0 || !losses_.empty()) saving_.end(model_.steps());
+    }
     /// That some rank got; 0: none.
     [[nodiscard]] int signal() const noexcept { return signal_; }
     void trace();
@@ -74,6 +79,10 @@ class Trainer {
     };
 
     [[nodiscard]] bool first() const { return below_.rank() == 0; }
+    /// Steps before the first save: what that moves is none of theirs.
+    [[nodiscard]] static std::int64_t measured_steps(const Options& o) {
+        return o.save_every && o.save_every->steps > 0 ? std::min(o.measure, o.save_every->steps - 1) : o.measure;
+    }
     /// All that is saved, made ready for it. Collective.
     [[nodiscard]] sw::Checkpoint checkpoint();
     /// Behind the last step, where a signal came. \param started  the ids of the next batch are on their way
@@ -159,7 +168,6 @@ void Trainer::load() {
     synced_ = first_step_;
     skip_ = all.numbers.at("train/samples");
     model_.set_steps(first_step_);
-    saving_.loaded(first_step_);
     if (o_.steps && *o_.steps != 0 && *o_.steps <= first_step_)
         throw sw::BadInput{fmt::format(
             "{} holds {} steps, and --steps {} counts them, too: nothing is left to train; give --steps {} or more",
@@ -264,7 +272,7 @@ void Trainer::epoch(int number, Progress& progress) {
             break;
         }
         if (seen_ >= skip_) {
-            saving_.between_steps(model_.steps(), batches_.notes());
+            saving_.between_steps(model_.steps(), batches_.notes(), meter_.open());
         }
         std::swap(current_, upcoming_);
         kinds_[0] = kinds_[1];
@@ -318,10 +326,13 @@ double Trainer::time_steps(int steps) {
     constexpr std::ptrdiff_t warm_up = 3;
     Progress progress{0, false};
     for (int number = 1; !enough() && std::ssize(step_seconds_) < warm_up + steps; ++number) {
+        if (signal_ != 0) return 0;  // what comes next ends, too
         const std::size_t before = step_seconds_.size();
         epoch(number, progress);
-        if (step_seconds_.size() == before) throw sw::BadInput{"--tune-cache: there is no sample to time steps with"};
+        if (step_seconds_.size() == before && signal_ == 0)
+            throw sw::BadInput{"--tune-cache: there is no sample to time steps with"};
     }
+    if (signal_ != 0) return 0;
     double slowest = 0;
     const auto middle = step_seconds_.begin() + (warm_up + std::ssize(step_seconds_)) / 2;
     std::nth_element(step_seconds_.begin() + warm_up, middle, step_seconds_.end());
@@ -428,7 +439,8 @@ void Trainer::report() {
     r.tested = test_ != nullptr;
     if (o_.sequences) r.popularity_auc = popularity_auc(*o_.sequences, o_.data_seed.value_or(o_.seed));
     r.size = model_.size();
-    if (!o_.save.empty()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
+    const bool saved = !o_.save.empty() && (signal_ == 0 || !losses_.empty());
+    if (saved) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
     r.signal = signal_;
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
@@ -446,8 +458,9 @@ void Trainer::report() {
     std::fflush(stdout);
     if (signal_ != 0)
         fmt::print(stderr, "ended by {} after step {}: {}\n", signal_name(signal_), model_.steps(),
-                   o_.save.empty() ? "nothing was saved, --save says where to"
-                                   : fmt::format("--load {} goes on from there", o_.save));
+                   saved             ? fmt::format("--load {} goes on from there", o_.save)
+                   : o_.save.empty() ? "nothing was saved, --save says where to"
+                                     : "nothing was learnt, nothing was saved");
     if (const std::string hint = sw::blas_hint(); !hint.empty()) fmt::print(stderr, "{}\n", hint);
     if (!o_.json.empty()) output_files::write_text(o_.json, to_json(r, o_).dump(2) + "\n");
 }
@@ -465,6 +478,7 @@ int run(const Options& asked, sw::CommunicatorRef comm) {
         o.load.clear();
         o.save.clear();
         o.save_every.reset();
+        o.save_is_folder = false;
         o.steps = steps + 3;
         return Trainer{o, comm}.time_steps(steps);
     });
@@ -475,6 +489,7 @@ int run(const Options& asked, sw::CommunicatorRef comm) {
         if (options.steps == 0) return 0;
     }
     if (!options.load.empty()) trainer.load();
+    trainer.begin_saving();
     trainer.train();
     trainer.save();
     if (!options.trace.empty()) trainer.trace();

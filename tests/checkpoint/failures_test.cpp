@@ -88,8 +88,10 @@ void at_each_call(Save save, const std::string& path) {
                     text = wrong.what();
                 }
                 sw::barrier(comm);
-                if (comm.rank() == 0) failed = fails_in < 0;
-                fails_in = -1;
+                if (comm.rank() == 0) {
+                    failed = fails_in < 0;
+                    fails_in = -1;
+                }
                 sw::barrier(comm);
                 EXPECT_EQ(text.empty(), !failed) << "call " << call << ": " << text;
                 EXPECT_TRUE(!failed || text.find(path) != std::string::npos) << text;

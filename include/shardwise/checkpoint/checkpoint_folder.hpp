@@ -8,9 +8,12 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -65,22 +68,19 @@ class FolderLock {
 /// Writes sharded checkpoints to a folder, each rank its own part, and keeps the newest. One instance a rank.
 ///
 /// A checkpoint is there once all of its parts and its manifest are on the disk, and not before: whenever a run ends,
-/// the newest one in the folder is whole. All ranks see the same folder. All calls are collective but `written`.
+/// the newest one in the folder is whole. All ranks see the same folder. `folder`, `written` and `under_way` are not
+/// collective, all other calls are.
 class CheckpointFolder {
   public:
     /// Makes the folder where there is none. \param keep  so many checkpoints stay, 1 or more
-    /// \throws BadInput on every rank for a folder that cannot be made, or that another run writes to
+    /// \throws BadInput on every rank for a folder that cannot be made or written to, or that another run writes to
     CheckpointFolder(CommunicatorRef comm, std::string folder, int keep = 2)
         : comm_{comm}, folder_{std::move(folder)}, keep_{keep} {
         if (keep < 1) throw BadInput{concat({"to keep ", keep, " checkpoints: give 1 or more"})};
         while (folder_.size() > 1 && folder_.back() == '/')
             folder_.pop_back();
-        detail::all_or_none(comm_, [&] {
-            if (comm_.rank() != 0) return;
-            std::error_code wrong;
-            std::filesystem::create_directories(folder_, wrong);
-            if (wrong) throw BadInput{concat({folder_, ": cannot be made: ", wrong.message()})};
-            lock_ = std::make_unique<detail::FolderLock>(folder_);
+        detail::all_or_none(comm_, folder_, [&] {
+            if (comm_.rank() == 0) make_folder();
         });
     }
     CheckpointFolder(const CheckpointFolder&) = delete;
@@ -88,41 +88,65 @@ class CheckpointFolder {
     ~CheckpointFolder() = default;
 
     [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+    /// The steps of the newest checkpoint; -1 where there is none.
+    [[nodiscard]] std::int64_t newest() {
+        std::int64_t steps = -1;
+        detail::all_or_none(comm_, folder_, [&] {
+            if (comm_.rank() != 0) return;
+            if (const auto all = manifests_in(folder_); !all.empty()) steps = all.rbegin()->first;
+        });
+        broadcast(comm_, 0, std::span{&steps, 1});
+        return steps;
+    }
+    /// Checks that a checkpoint of so many steps may be saved: not where the folder has a later one.
+    /// \throws BadInput on every rank
+    void require_newest(std::int64_t steps) {
+        const std::int64_t there = newest();
+        if (there > steps)
+            throw BadInput{concat({folder_, ": holds a checkpoint of step ", there,
+                                   ", behind which nobody would find one of step ", steps,
+                                   ": go on from that one, remove it, or give another folder"})};
+    }
 
     /// Writes a checkpoint, and returns once it is there. Under replica groups it first syncs the layer's copies.
     /// Memory: `chunk_bytes` where rows do not lie in ascending order, else none.
     /// \throws BadInput on every rank when a file cannot be written, or the folder has a checkpoint of a later step;
-    /// the
-    ///         checkpoints before are still there then
+    ///         those before are still there then
     void save(const Checkpoint& checkpoint) {
         finish();
         begin(checkpoint);
-        PartInfo mine;
-        std::string wrong;
-        try {
-            mine = detail::write_part(folder_, part_name(), source_of(checkpoint, steps_of(checkpoint)));
-        } catch (const BadInput& error) {
-            wrong = error.what();
-        }
-        complete(mine, wrong);
+        write(checkpoint);
     }
     /// Copies this rank's part, and writes it while the caller goes on; `finish` makes it a checkpoint. One that is
     /// under way is finished first. Where there is not memory enough for the copies of all ranks, it saves.
     /// \returns whether it is under way
     bool start(const Checkpoint& checkpoint) {
         finish();
-        if (!has_room(checkpoint)) {
-            save(checkpoint);
+        begin(checkpoint);
+        std::shared_ptr<Snapshot> copy;
+        if (has_room(checkpoint)) {
+            try {
+                copy = std::make_shared<Snapshot>(checkpoint, comm_.rank() == 0);
+            } catch (const std::bad_alloc&) {  // then it is written as it is
+            }
+        }
+        if (!all_say(copy != nullptr)) {
+            write(checkpoint);
             return false;
         }
-        begin(checkpoint);
-        const auto copy = std::make_shared<Snapshot>(checkpoint, comm_.rank() == 0);
-        writing_ = std::async(std::launch::async, [this, copy] {
+        const auto work = [this, copy] {
             return detail::write_part(folder_, part_name(), source_of(copy->checkpoint(), copy->steps()));
-        });
+        };
+        try {
+            writing_ = std::async(std::launch::async, work);
+        } catch (const std::system_error&) {  // no thread is to be had: at once
+            std::packaged_task<PartInfo()> now{work};
+            writing_ = now.get_future();
+            now();
+        }
         return true;
     }
-    /// Whether this rank has written its part of what is under way, or there is nothing. Not collective.
+    /// Whether this rank has written its part of what is under way, or there is nothing.
     [[nodiscard]] bool written() const {
         return !writing_.valid() || writing_.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
     }
@@ -132,16 +156,27 @@ class CheckpointFolder {
     void finish() {
         if (!writing_.valid()) return;
         PartInfo mine;
-        std::string wrong;
-        try {
-            mine = writing_.get();
-        } catch (const BadInput& error) {
-            wrong = error.what();
-        }
+        const std::string wrong = detail::wrong_with(folder_ + "/" + part_name(), [&] { mine = writing_.get(); });
         complete(mine, wrong);
     }
 
   private:
+    /// On rank 0. The names of all folders that are made are on the disk then.
+    void make_folder() {
+        namespace fs = std::filesystem;
+        std::error_code wrong;
+        std::vector<std::string> parents;
+        for (fs::path made = fs::absolute(folder_); !fs::exists(made, wrong) && made.has_relative_path();
+             made = made.parent_path())
+            parents.push_back(made.parent_path().string());
+        fs::create_directories(folder_, wrong);
+        if (wrong) throw BadInput{concat({folder_, ": cannot be made: ", wrong.message()})};
+        for (const std::string& parent : parents)
+            sync_folder(parent, folder_);
+        if (::access(folder_.c_str(), W_OK | X_OK) != 0)
+            throw BadInput{concat({folder_, ": cannot be written to: ", std::strerror(errno)})};
+        lock_ = std::make_unique<detail::FolderLock>(folder_);
+    }
     [[nodiscard]] static std::optional<std::int64_t> steps_of(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer == nullptr) return std::nullopt;
         return checkpoint.layer.layer->steps();
@@ -150,6 +185,16 @@ class CheckpointFolder {
         return {.checkpoint = &checkpoint, .steps = steps, .first = comm_.rank() == 0};
     }
     [[nodiscard]] std::string part_name() const { return concat({parts_, "/rank-", comm_.rank(), ".safetensors"}); }
+    [[nodiscard]] std::string manifest_path() const {
+        return folder_ + "/" + detail::step_name(manifest_.steps) + ".json";
+    }
+    [[nodiscard]] bool all_say(bool good) {
+        const std::int64_t mine = good ? 1 : 0;
+        bool all = true;
+        for (const auto& theirs : all_gather_v<std::int64_t>(comm_, std::span{&mine, 1}))
+            all = all && theirs.at(0) != 0;
+        return all;
+    }
     /// Whether all ranks of this host could copy their parts.
     [[nodiscard]] bool has_room(const Checkpoint& checkpoint) {
         const std::int64_t mine = Snapshot::bytes_of(checkpoint, comm_.rank() == 0);
@@ -159,13 +204,9 @@ class CheckpointFolder {
         for (int rank = 0; rank < comm_.size(); ++rank)
             if (topology.host_of(rank) == topology.host_of(comm_.rank()))
                 here += all[static_cast<std::size_t>(rank)].at(0);
-        const std::int64_t good = here < available_memory().value_or(0) / 5 * 4 ? 1 : 0;
-        bool everywhere = true;
-        for (const auto& theirs : all_gather_v<std::int64_t>(comm_, std::span{&good, 1}))
-            everywhere = everywhere && theirs.at(0) != 0;
-        return everywhere;
+        return here < available_memory().value_or(0) / 5 * 4;
     }
-    /// Makes the folder of the parts, of a name that no checkpoint has.
+    /// Makes the folder of the parts, of a name that no checkpoint has, once leftovers are gone.
     void begin(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
         manifest_ = {.steps = steps_of(checkpoint).value_or(0),
@@ -176,14 +217,13 @@ class CheckpointFolder {
                      .parts = {}};
         for (const TableConfig& table : checkpoint.layer.tables)
             manifest_.tables[table.name] = {.rows = table.rows, .dim = table.dim};
+        require_newest(manifest_.steps);
         std::string name;
-        detail::all_or_none(comm_, [&] {
+        detail::all_or_none(comm_, folder_, [&] {
+            if (const std::string wrong = detail::wrong_tensor(folder_, checkpoint); !wrong.empty())
+                throw BadInput{wrong};
             if (comm_.rank() != 0) return;
-            if (const auto all = manifests_in(folder_); !all.empty() && all.rbegin()->first > manifest_.steps)
-                throw BadInput{
-                    concat({folder_, ": holds a checkpoint of step ", all.rbegin()->first, ", and this one is of step ",
-                            manifest_.steps,
-                            ", which nobody would find behind it: go on from that one, or give another folder"})};
+            remove_unnamed(manifests_in(folder_));
             std::error_code wrong;
             for (int attempt = 0;; ++attempt) {
                 name = concat({detail::step_name(manifest_.steps), ".parts-", attempt});
@@ -193,6 +233,13 @@ class CheckpointFolder {
             sync_folder(folder_, folder_);
         });
         parts_ = detail::broadcast_text(comm_, name);
+    }
+    void write(const Checkpoint& checkpoint) {
+        PartInfo mine;
+        const std::string wrong = detail::wrong_with(folder_ + "/" + part_name(), [&] {
+            mine = detail::write_part(folder_, part_name(), source_of(checkpoint, steps_of(checkpoint)));
+        });
+        complete(mine, wrong);
     }
     /// Puts the manifest in place, once all parts are on the disk, and removes what is too old.
     void complete(const PartInfo& mine, const std::string& wrong) {
@@ -204,7 +251,7 @@ class CheckpointFolder {
             throw;
         }
         const auto all = gather_v<char>(comm_, 0, text);
-        detail::all_or_none(comm_, [&] {
+        detail::all_or_none(comm_, manifest_path(), [&] {
             if (comm_.rank() != 0) return;
             try {
                 for (const auto& theirs : all) {
@@ -212,7 +259,7 @@ class CheckpointFolder {
                     if (!part.file.empty()) manifest_.parts.push_back(std::move(part));
                 }
                 sync_folder(folder_ + "/" + parts_, folder_ + "/" + parts_);
-                detail::write_manifest(folder_ + "/" + detail::step_name(manifest_.steps) + ".json", manifest_);
+                detail::write_manifest(manifest_path(), manifest_);
             } catch (const BadInput&) {
                 if (!is_in_place()) remove_quietly(folder_ + "/" + parts_);
                 throw;
@@ -223,8 +270,7 @@ class CheckpointFolder {
     /// Whether the manifest is, though what came behind has failed.
     [[nodiscard]] bool is_in_place() const {
         try {
-            const Manifest there = read_manifest(folder_ + "/" + detail::step_name(manifest_.steps) + ".json");
-            return there.parts.front().file.starts_with(parts_ + "/");
+            return read_manifest(manifest_path()).parts.front().file.starts_with(parts_ + "/");
         } catch (const BadInput&) {
             return false;
         }
@@ -233,27 +279,39 @@ class CheckpointFolder {
         std::error_code ignored;
         std::filesystem::remove_all(path, ignored);
     }
-    /// Removes manifests that are too old, and parts that no manifest names: of runs that ended in the middle.
+    /// Removes manifests that are too old, and then what no manifest names.
     void remove_old() const {
         auto all = manifests_in(folder_);
+        std::error_code wrong;
         while (std::ssize(all) > keep_) {  // its manifest first: what is left is no checkpoint
-            remove_quietly(all.begin()->second);
+            std::filesystem::remove(all.begin()->second, wrong);
+            if (wrong) return;
             all.erase(all.begin());
         }
+        sync_folder(folder_, folder_);
+        remove_unnamed(all);
+    }
+    /// Removes parts that no manifest names, and half a manifest: of runs that ended in the middle.
+    void remove_unnamed(const std::map<std::int64_t, std::string>& manifests) const {
         std::set<std::string> named;
         try {
-            for (const auto& [steps, path] : all)
+            for (const auto& [steps, path] : manifests)
                 for (const PartInfo& part : read_manifest(path).parts)
                     named.insert(part.file.substr(0, part.file.find('/')));
         } catch (const BadInput&) {
             return;  // a manifest that is damaged may be of any of them
         }
+        std::vector<std::string> unnamed;
         std::error_code wrong;
-        for (const auto& entry : std::filesystem::directory_iterator{folder_, wrong}) {
-            const std::string name = entry.path().filename().string();
-            if (name.starts_with("step-") && name.find(".parts-") != std::string::npos && !named.contains(name))
-                remove_quietly(entry.path().string());
+        std::filesystem::directory_iterator files{folder_, wrong};
+        for (; !wrong && files != std::filesystem::directory_iterator{}; files.increment(wrong)) {
+            const std::string name = files->path().filename().string();
+            const bool parts = name.find(".parts-") != std::string::npos && !named.contains(name);
+            if (name.starts_with("step-") && (parts || name.ends_with(".json.partial")))
+                unnamed.push_back(files->path().string());
         }
+        for (const std::string& path : unnamed)
+            remove_quietly(path);
     }
 
     CommunicatorRef comm_;

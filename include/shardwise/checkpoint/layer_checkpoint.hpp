@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "shardwise/checkpoint/checkpoint.hpp"
@@ -160,18 +161,6 @@ inline void pack_rows(const LayerShards& layer, const TablePart& part, const std
     return values;
 }
 
-/// \returns what is wrong with the dense tensors, or nothing
-[[nodiscard]] inline std::string wrong_tensor(const std::string& path, const Checkpoint& checkpoint) {
-    for (const DenseTensor& tensor : checkpoint.dense) {
-        std::int64_t bytes = 0;
-        if (!tensor_bytes(tensor.shape, TensorType::f32, bytes) ||
-            bytes != static_cast<std::int64_t>(tensor.values.size_bytes()))
-            return concat({path, ": tensor '", tensor.name, "' has shape ", shape_text(tensor.shape), " and ",
-                           tensor.values.size(), " values: give as many as its shape says"});
-    }
-    return {};
-}
-
 inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint) {
     writer.metadata("format", "shardwise 1");
     writer.metadata("optimizer", checkpoint.layer.optimizer);
@@ -257,8 +246,9 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
 ///         another shape, or the state of another optimizer, which a frozen layer does not mind. When reading itself
 ///         fails, later, some values have changed
 inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
+    std::error_code ignored;
     std::int64_t in_parts =
-        comm.rank() == 0 && (path.ends_with(".json") || std::filesystem::is_directory(path)) ? 1 : 0;
+        comm.rank() == 0 && (path.ends_with(".json") || std::filesystem::is_directory(path, ignored)) ? 1 : 0;
     broadcast(comm, 0, std::span{&in_parts, 1});
     if (in_parts != 0) return load_parts(comm, path, checkpoint);
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardwise/checkpoint/checkpoint.hpp"
@@ -206,7 +209,11 @@ inline void read_tables(const std::string& folder, const Manifest& manifest, con
                 which.push_back(i);
             }
             if (into.empty()) continue;
-            if (!file) file.emplace(folder + info.file);
+            if (!file) {
+                file.emplace(folder + info.file);
+                if (file->file_bytes() != info.bytes)
+                    throw BadInput{concat({folder, info.file, ": has changed while it is loaded"})};
+            }
             std::vector<std::int64_t> came(into.size());
             PartShardReader{*file, shard, number, layer, chunk_bytes}.read(into, came);
             for (std::size_t i = 0; i < which.size(); ++i)
@@ -216,9 +223,9 @@ inline void read_tables(const std::string& folder, const Manifest& manifest, con
     for (std::size_t i = 0; i < layer.shards.size(); ++i) {
         const ShardView& view = layer.shards[i].view;
         if (read[i] != view.rows * view.dim)
-            throw BadInput{
-                concat({folder, ": the parts have ", read[i], " of the ", view.rows * view.dim,
-                        " weights that this rank needs of table '", at(layer.tables, view.table).name, "'"})};
+            throw BadInput{concat({folder, manifest.parts.front().file, " and the other parts have ", read[i],
+                                   " of the ", view.rows * view.dim, " weights that this rank needs of table '",
+                                   at(layer.tables, view.table).name, "'"})};
     }
 }
 
@@ -232,16 +239,25 @@ inline void read_tables(const std::string& folder, const Manifest& manifest, con
     return all;
 }
 
-/// Runs `work` on every rank; what one of them throws as BadInput, all of them do. Collective.
+/// What `work` throws as the caller's or the machine's fault, as a text; nothing when it returns. Failures of other
+/// ranks go on. \param what  it is about, where the text does not say so
 template <class Work>
-void all_or_none(CommunicatorRef comm, Work work) {
-    std::string wrong;
+[[nodiscard]] std::string wrong_with(const std::string& what, Work work) {
     try {
         work();
     } catch (const BadInput& error) {
-        wrong = error.what();
+        return error.what();
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {  // no memory, a file system that fails
+        return concat({what, ": ", error.what()});
     }
-    agree_on_input(comm, wrong);
+    return {};
+}
+/// Runs `work` on every rank; what is wrong on one of them is a BadInput on all. Collective.
+template <class Work>
+void all_or_none(CommunicatorRef comm, const std::string& what, Work work) {
+    agree_on_input(comm, wrong_with(what, work));
 }
 
 }  // namespace detail
@@ -256,7 +272,7 @@ void all_or_none(CommunicatorRef comm, Work work) {
 
 /// Fills the tables, dense tensors and numbers of `checkpoint` from parts. Collective; every rank reads the files.
 ///
-/// Memory on each rank: about two times `chunk_bytes`. Cost: all parts are read once, to be compared with their
+/// Memory on each rank: a few times `chunk_bytes`. Cost: all parts are read once, to be compared with their
 /// checksums, each by one rank; then every rank reads those that have rows of its shards. \param path  of a manifest,
 /// or of a folder: the newest in it \throws BadInput on every rank, before anything has changed: for a damaged file,
 /// tables, tensors or numbers that are
@@ -265,15 +281,20 @@ void all_or_none(CommunicatorRef comm, Work work) {
 inline void load_parts(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::string name;
-    detail::all_or_none(comm, [&] {
-        if (comm.rank() == 0) name = std::filesystem::is_directory(path) ? newest_checkpoint(path) : path;
+    std::string text;  // of one rank: it may be replaced meanwhile
+    detail::all_or_none(comm, path, [&] {
+        if (const std::string wrong = detail::wrong_tensor(path, checkpoint); !wrong.empty()) throw BadInput{wrong};
+        if (comm.rank() != 0) return;
+        name = std::filesystem::is_directory(path) ? newest_checkpoint(path) : path;
+        text = text_of(name);
     });
     name = detail::broadcast_text(comm, name);
+    text = detail::broadcast_text(comm, text);
     const std::string folder = folder_of(name);
     Manifest manifest;
     std::optional<SafetensorsReader> first;
-    detail::all_or_none(comm, [&] {
-        manifest = read_manifest(name);
+    detail::all_or_none(comm, name, [&] {
+        manifest = parse_manifest(name, text);
         if (const std::string wrong = detail::lacks(name, manifest, checkpoint); !wrong.empty()) throw BadInput{wrong};
         for (std::size_t part = static_cast<std::size_t>(comm.rank()); part < manifest.parts.size();
              part += static_cast<std::size_t>(comm.size()))
@@ -286,7 +307,7 @@ inline void load_parts(CommunicatorRef comm, const std::string& path, Checkpoint
         for (const DenseTensor& tensor : checkpoint.dense)
             static_cast<void>(first->require(tensor.name, TensorType::f32, tensor.shape));
     });
-    detail::all_or_none(comm, [&] {
+    detail::all_or_none(comm, name, [&] {
         const auto number = [&](const std::string& tensor, std::int64_t& value) {
             first->read(first->tensors().at(tensor), 0, std::span{&value, 1});
         };

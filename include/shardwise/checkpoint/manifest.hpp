@@ -3,15 +3,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -50,6 +52,8 @@ struct Manifest {
 [[nodiscard]] inline std::map<std::int64_t, std::string> manifests_in(const std::string& folder);
 /// Reads one. Not collective. \throws BadInput naming the file, also for one that is damaged
 [[nodiscard]] inline Manifest read_manifest(const std::string& path);
+/// The same of its text. \param path  in errors
+[[nodiscard]] inline Manifest parse_manifest(const std::string& path, const std::string& text);
 
 namespace detail {
 
@@ -138,6 +142,18 @@ inline void write_manifest(const std::string& path, const Manifest& manifest) {
 
 }  // namespace detail
 
+/// All of a file. \throws BadInput naming it
+[[nodiscard]] inline std::string text_of(const std::string& path) {
+    std::error_code wrong;
+    const auto size = std::filesystem::file_size(path, wrong);
+    std::ifstream file{path, std::ios::binary};
+    std::string text(wrong ? 0 : static_cast<std::size_t>(size), '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (wrong || !file)
+        throw BadInput{concat({path, ": cannot be read: ", wrong ? wrong.message() : std::strerror(errno)})};
+    return text;
+}
+
 inline std::map<std::int64_t, std::string> manifests_in(const std::string& folder) {
     std::map<std::int64_t, std::string> all;
     std::error_code wrong;
@@ -150,9 +166,10 @@ inline std::map<std::int64_t, std::string> manifests_in(const std::string& folde
 }
 
 inline Manifest read_manifest(const std::string& path) {
-    std::ifstream file{path, std::ios::binary};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (!file) throw BadInput{concat({path, ": cannot be read: ", std::strerror(errno)})};
+    return parse_manifest(path, text_of(path));
+}
+
+inline Manifest parse_manifest(const std::string& path, const std::string& text) {
     Manifest manifest;
     try {
         const nlohmann::json all = nlohmann::json::parse(text);

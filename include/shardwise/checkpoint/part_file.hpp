@@ -103,6 +103,18 @@ class PartWriter {
     PartInfo info_;
 };
 
+/// \returns what is wrong with the dense tensors, or nothing
+[[nodiscard]] inline std::string wrong_tensor(const std::string& path, const Checkpoint& checkpoint) {
+    for (const DenseTensor& tensor : checkpoint.dense) {
+        std::int64_t bytes = 0;
+        if (!tensor_bytes(tensor.shape, TensorType::f32, bytes) ||
+            bytes != static_cast<std::int64_t>(tensor.values.size_bytes()))
+            return concat({path, ": tensor '", tensor.name, "' has shape ", shape_text(tensor.shape), " and ",
+                           tensor.values.size(), " values: give as many as its shape says"});
+    }
+    return {};
+}
+
 /// A shard that a rank writes, and its rows in ascending order.
 struct SavedShard {
     const TableShard* from;
