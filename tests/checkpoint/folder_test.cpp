@@ -194,7 +194,9 @@ TEST(CheckpointFolder, EveryTruncationIsRefusedByName) {
     const Small saved{folder.path()};
     const auto files = folder.read();
     EXPECT_EQ(files.size(), 3U);
-    for (const auto& [name, bytes] : files) {
+    for (const auto& file : files) {
+        const std::string& name = file.first;
+        const std::string& bytes = file.second;
         SCOPED_TRACE(name);
         int loaded = 0;
         const int every = full() ? 1 : 7;
@@ -215,7 +217,9 @@ TEST(CheckpointFolder, AFlippedBitIsRefusedByName) {
     const TemporaryFolder folder{"flipped"};
     const Small saved{folder.path()};
     std::mt19937 dice{5};
-    for (const auto& [name, bytes] : folder.read()) {
+    for (const auto& file : folder.read()) {
+        const std::string& name = file.first;
+        const std::string& bytes = file.second;
         SCOPED_TRACE(name);
         int loaded = 0;
         expect_refused(
@@ -238,7 +242,9 @@ TEST(CheckpointFolder, AFlippedBitIsRefusedByName) {
 TEST(CheckpointFolder, SaysWhichTensorIsDamaged) {
     const TemporaryFolder folder{"tensor"};
     const Small saved{folder.path()};
-    for (const auto& [name, bytes] : folder.read()) {
+    for (const auto& file : folder.read()) {
+        const std::string& name = file.first;
+        const std::string& bytes = file.second;
         if (name.ends_with(".json")) continue;
         std::string other = bytes;
         other.back() = static_cast<char>(other.back() ^ 1);
