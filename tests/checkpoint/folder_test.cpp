@@ -201,7 +201,7 @@ TEST(CheckpointFolder, EveryTruncationIsRefusedByName) {
         int loaded = 0;
         const int every = full() ? 1 : 7;
         expect_refused(
-            folder, saved, name, static_cast<int>(bytes.size()) / every,
+            folder, saved, name, static_cast<int>(bytes.size() - 1) / every,
             [&](int i) { return bytes.substr(0, static_cast<std::size_t>(i * every)); }, loaded);
         EXPECT_EQ(loaded, 0);
         folder.write(name, bytes.substr(0, bytes.size() - 1));  // of the manifest the end of its last line
