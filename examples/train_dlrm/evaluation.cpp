@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "evaluation.hpp"
 
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -55,8 +54,7 @@ Quality evaluate(Model& model, Batches& batches, sw::CommunicatorRef comm, bool 
         }
         if (Notes::signal(batches.notes()) != 0) {
             if (started) model.drop();
-            constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-            return {.samples = 0, .loss = unknown, .auc = unknown, .ne = unknown};
+            return Quality::unknown();
         }
         std::swap(current, upcoming);
         if (!started) model.start(current);

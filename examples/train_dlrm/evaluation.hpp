@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "data.hpp"
 #include "model.hpp"
@@ -20,6 +21,11 @@ struct Quality {
     double loss = 0;  ///< mean log loss, nats
     double auc = 0;
     double ne = 0;  ///< normalized entropy
+
+    [[nodiscard]] static Quality unknown() {
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        return {.samples = 0, .loss = none, .auc = none, .ne = none};
+    }
 };
 
 /// What an AUC compares: labels of all samples, or of the candidates of one sample, whose mean is then taken.

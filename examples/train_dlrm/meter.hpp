@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -73,6 +74,8 @@ class Meter {
     /// that. Not collective.
     void close(const Model& model, const Feed& feed, bool ended);
 
+    /// Measures no more than so many steps.
+    void at_most(std::int64_t steps) { wanted_ = std::min(wanted_, steps); }
     /// Nothing was measured: something else is on its way. Not collective.
     void abandon();
 

@@ -33,6 +33,7 @@ std::uint8_t Saving::notes() const {
 
 void Saving::begin(std::int64_t steps) {
     if (!folder_) return;
+    first_ = steps;
     folder_->require_newest(steps);
     if (folder_->newest() == steps) saved_ = steps;  // it is there
     last_ = Clock::now();
@@ -52,7 +53,7 @@ void Saving::between_steps(std::int64_t steps, std::uint8_t heard, bool measured
     if (folder_->under_way() && heard_ > 1 && (heard & Notes::writing) == 0) folder_->finish();
     const bool by_steps = o_->save_every->steps > 0 && steps % o_->save_every->steps == 0;
     const bool by_time = (heard & Notes::save) != 0 && heard_ > 1 && !measured;
-    if (steps != saved_ && steps != 0 && (by_steps || by_time)) start(steps);
+    if (steps != saved_ && steps != first_ && (by_steps || by_time)) start(steps);
 }
 
 void Saving::end(std::int64_t steps) {

@@ -58,6 +58,7 @@ class Saving {
     Make make_;
     std::optional<sw::CheckpointFolder> folder_;
     std::int64_t saved_ = -1;  // step of the last checkpoint
+    std::int64_t first_ = 0;   // step that the run goes on from
     int heard_ = 0;            // batches that were told of since that began
     Clock::time_point last_ = Clock::now();
 };

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -51,7 +50,7 @@ class Trainer {
           training_{training_data(o_, comm.rank(), comm.size())},
           test_{test_data(o_, comm.rank(), comm.size())},
           batches_{counted_, *training_, o_, model_.embedding()},
-          meter_{counted_, below_, measured_steps(o_), o_.prefetch ? 2 : 1},
+          meter_{counted_, below_, o_.measure, o_.prefetch ? 2 : 1},
           saving_{o_, below_, [this] { return checkpoint(); }} {
         if (test_) test_batches_.emplace(counted_, *test_, batch_shape(o_).dense, batch_shape(o_).features);
     }
@@ -61,9 +60,9 @@ class Trainer {
     void train();
     /// Before the first step.
     void begin_saving() { saving_.begin(first_step_); }
-    /// Behind the last one. A run that a signal ended before it learnt anything keeps what is there.
+    /// Behind the last one.
     void save() {
-        if (signal_ == 0 || !losses_.empty()) saving_.end(model_.steps());
+        if (saves()) saving_.end(model_.steps());
     }
     /// That some rank got; 0: none.
     [[nodiscard]] int signal() const noexcept { return signal_; }
@@ -79,13 +78,11 @@ class Trainer {
     };
 
     [[nodiscard]] bool first() const { return below_.rank() == 0; }
-    /// Steps before the first save: what that moves is none of theirs.
-    [[nodiscard]] static std::int64_t measured_steps(const Options& o) {
-        return o.save_every && o.save_every->steps > 0 ? std::min(o.measure, o.save_every->steps - 1) : o.measure;
-    }
+    /// Whether a last checkpoint is written. A run that a signal ended before it learnt anything keeps what is there.
+    [[nodiscard]] bool saves() const { return !o_.save.empty() && (signal_ == 0 || !losses_.empty()); }
     /// All that is saved, made ready for it. Collective.
     [[nodiscard]] sw::Checkpoint checkpoint();
-    /// Behind the last step, where a signal came. \param started  the ids of the next batch are on their way
+    /// Behind the last step, where a signal came: ends what is under way.
     void stop();
     /// The next batch is the first to be learnt from.
     void begin();
@@ -233,6 +230,8 @@ void Trainer::train() {
 
 void Trainer::begin() {
     sw::barrier(below_);  // clocks start together: what a rank's tables took to fill is no step's
+    if (o_.save_every && o_.save_every->steps > 0)  // what the first save moves is none of the measured steps
+        meter_.at_most(o_.save_every->steps - model_.steps() % o_.save_every->steps);
     meter_.begin(model_, batches_);
     seconds_ = 0;
     batches_.forget_seconds();
@@ -271,9 +270,7 @@ void Trainer::epoch(int number, Progress& progress) {
             stop();
             break;
         }
-        if (seen_ >= skip_) {
-            saving_.between_steps(model_.steps(), batches_.notes(), meter_.open());
-        }
+        if (seen_ >= skip_) saving_.between_steps(model_.steps(), batches_.notes(), meter_.open());
         std::swap(current_, upcoming_);
         kinds_[0] = kinds_[1];
         const bool skipped = seen_ < skip_;
@@ -343,10 +340,7 @@ double Trainer::time_steps(int steps) {
 
 Quality Trainer::quality() {
     if (!test_) return running_.value(counted_);
-    if (signal_ != 0) {  // nobody waits for a test
-        constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-        return {.samples = 0, .loss = unknown, .auc = unknown, .ne = unknown};
-    }
+    if (signal_ != 0) return Quality::unknown();  // nobody waits for a test
     const LayerSeconds testing = model_.layer_seconds();
     sync("test");
     const LookUps before_test = look_ups_of(model_.embedding());
@@ -439,8 +433,7 @@ void Trainer::report() {
     r.tested = test_ != nullptr;
     if (o_.sequences) r.popularity_auc = popularity_auc(*o_.sequences, o_.data_seed.value_or(o_.seed));
     r.size = model_.size();
-    const bool saved = !o_.save.empty() && (signal_ == 0 || !losses_.empty());
-    if (saved) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
+    if (saves()) r.saved = Saved{.file = o_.save, .epoch = epochs_.back().number, .steps = model_.steps()};
     r.signal = signal_;
     r.measured_steps = meter_.steps();
     for (const auto& part : parts)
@@ -458,7 +451,7 @@ void Trainer::report() {
     std::fflush(stdout);
     if (signal_ != 0)
         fmt::print(stderr, "ended by {} after step {}: {}\n", signal_name(signal_), model_.steps(),
-                   saved             ? fmt::format("--load {} goes on from there", o_.save)
+                   saves()           ? fmt::format("--load {} goes on from there", o_.save)
                    : o_.save.empty() ? "nothing was saved, --save says where to"
                                      : "nothing was learnt, nothing was saved");
     if (const std::string hint = sw::blas_hint(); !hint.empty()) fmt::print(stderr, "{}\n", hint);

@@ -177,6 +177,11 @@ def options():
     assert checkpoints("moved") == [3000] and model_of("moved") == model_of("by_time")
     run(*MODEL[:-2], "--ranks", 4, "--hosts", 2, "--collective", "hierarchical", "--tower", "dot", "--tower-dim", 8, "--steps", 30, "--samples", 1920, "--save", "towers", "--save-every", 5,
         says=["every byte moved and held was predicted"], never=["PREDICTION IS WRONG"])
+    towers = [*MODEL[:-2], "--ranks", 4, "--hosts", 2, "--collective", "hierarchical", "--tower", "dot", "--tower-dim", 8, "--samples", 19200]
+    run(*towers, "--steps", 7, "--save", "seven/")
+    for every in (5, 7):  # the first save is near, or the step was saved elsewhere
+        run(*towers, "--steps", 40, "--load", "seven", "--save", f"on{every}", "--save-every", every,
+            says=["every byte moved and held was predicted"], never=["PREDICTION IS WRONG"])
     for arguments, text in [(["--save-every", 5], "--save-every without --save"), (["--save-every", "5parsecs", "--save", "x"], "--save-every '5parsecs'"),
                             (["--save-every", 0, "--save", "x"], "--save-every '0'"), (["--save-every", 2.5, "--save", "x"], "--save-every '2.5'"),
                             (["--save-every", 5, "--save", "x", "--keep", 0], "--keep 0: give at least 1"),

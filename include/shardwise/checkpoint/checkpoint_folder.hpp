@@ -176,6 +176,7 @@ class CheckpointFolder {
         if (::access(folder_.c_str(), W_OK | X_OK) != 0)
             throw BadInput{concat({folder_, ": cannot be written to: ", std::strerror(errno)})};
         lock_ = std::make_unique<detail::FolderLock>(folder_);
+        remove_unnamed(manifests_in(folder_));  // of runs before, which may have filled the disk
     }
     [[nodiscard]] static std::optional<std::int64_t> steps_of(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer == nullptr) return std::nullopt;
@@ -206,7 +207,7 @@ class CheckpointFolder {
                 here += all[static_cast<std::size_t>(rank)].at(0);
         return here < available_memory().value_or(0) / 5 * 4;
     }
-    /// Makes the folder of the parts, of a name that no checkpoint has, once leftovers are gone.
+    /// Makes the folder of the parts, of a name that no checkpoint has.
     void begin(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
         manifest_ = {.steps = steps_of(checkpoint).value_or(0),
@@ -223,7 +224,6 @@ class CheckpointFolder {
             if (const std::string wrong = detail::wrong_tensor(folder_, checkpoint); !wrong.empty())
                 throw BadInput{wrong};
             if (comm_.rank() != 0) return;
-            remove_unnamed(manifests_in(folder_));
             std::error_code wrong;
             for (int attempt = 0;; ++attempt) {
                 name = concat({detail::step_name(manifest_.steps), ".parts-", attempt});

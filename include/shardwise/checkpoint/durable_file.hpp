@@ -92,6 +92,14 @@ class DurableFile {
         complete_ = true;
     }
 
+    /// The same, and gives it the name `to`, in place of an older file. \throws BadInput naming the file and why
+    void complete_as(const std::string& to) {
+        complete();
+        complete_ = false;  // until it has its name
+        put_in_place(path_, to);
+        complete_ = true;
+    }
+
   private:
     std::string path_;
     int number_ = -1;

@@ -128,16 +128,9 @@ inline void write_manifest(const std::string& path, const Manifest& manifest) {
                                        {"parts", parts}};
     const nlohmann::json all = {{"checkpoint", checkpoint}, {"checksum", checksum_of(checkpoint.dump())}};
     const std::string text = all.dump(1) + "\n";
-    const std::string partial = path + ".partial";
-    DurableFile file{partial};
+    DurableFile file{path + ".partial"};
     file.write(std::as_bytes(std::span{text}));
-    file.complete();
-    try {
-        put_in_place(partial, path);
-    } catch (const BadInput&) {
-        ::unlink(partial.c_str());
-        throw;
-    }
+    file.complete_as(path);
 }
 
 }  // namespace detail

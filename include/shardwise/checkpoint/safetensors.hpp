@@ -135,13 +135,7 @@ class SafetensorsWriter {
         const std::int64_t written = file_->written() - header_bytes_;
         if (written != total_)
             throw BadInput{concat({path_, ": ", written, " bytes of data were written, and ", total_, " declared"})};
-        file_->complete();
-        try {
-            put_in_place(partial(), path_);
-        } catch (const BadInput&) {
-            ::unlink(partial().c_str());
-            throw;
-        }
+        file_->complete_as(path_);
     }
 
   private:
