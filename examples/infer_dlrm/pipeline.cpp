@@ -186,8 +186,10 @@ Run Pipeline::run(std::int64_t first, std::int64_t end, int number) {
             const Timed timed{run.stages.start, *tracer_, nullptr, started_ + 1};
             start(batch);
         }
-        while (!under_way_.empty() &&
-               (static_cast<int>(under_way_.size()) > o_->bound || under_way_.front().flight.ready()))
+        // Rows are taken as soon as they are there, while they are in caches. The batch just started stays under way:
+        // asked for a batch ahead, its rows are there by the time they are needed.
+        const auto full = [&] { return static_cast<int>(under_way_.size()) > o_->bound; };
+        while (full() || (under_way_.size() > 1 && under_way_.front().flight.ready()))
             complete(run.stages);
         samples += o_->data.batch;
         progress.show(batch + 1 - first, samples);
