@@ -61,6 +61,16 @@ inline sw::LayerOptions options_of(const Case& c, const Scenario& scenario) {
     options.towers = scenario.towers(c);
     options.groups = c.group_options();
     options.rows = scenario.row_plan();
+    for (std::size_t t = 0; t < scenario.tables.size(); ++t) {
+        const OwnSettings& own = scenario.settings[t];
+        if (!own.listed) continue;
+        sw::TableSettings& settings = options.by_table[scenario.tables[t].name];
+        if (own.rate != 0.0F) settings.learning_rate = {.base = own.rate};
+        settings.l2 = own.l2;
+        settings.weight_decay = own.weight_decay;
+        settings.clip_value = own.clip_value;
+        if (own.constant) settings.initial = sw::InitialValues::constant(own.initial);
+    }
     return options;
 }
 /// What its batches have at most: by feature or of all, exactly or more.

@@ -113,8 +113,9 @@ class Reference {
                 table.weights.emplace_back();
                 for (int d = 0; d < table.config.dim; ++d)
                     table.weights[r].push_back(
-                        starts_at_negative_zero(static_cast<std::int64_t>(r), d)
-                            ? -0.0F
+                        starts_at_negative_zero(static_cast<std::int64_t>(r), d) ? -0.0F
+                        : s_.settings[i].constant
+                            ? s_.settings[i].initial
                             : sw::initial_weight(seed, static_cast<int>(i), static_cast<std::int64_t>(r), d, bound));
             }
             table.element_state.assign(
@@ -518,8 +519,17 @@ class Reference {
         return all;
     }
 
-    void update(ReferenceTable& table, std::size_t row, const Vector& g) const {
+    void update(ReferenceTable& table, std::size_t row, Vector g) const {
         const std::size_t dim = g.size();
+        const OwnSettings& own = s_.settings[static_cast<std::size_t>(table.number)];
+        const float rate = own.rate == 0.0F ? rate_ : own.rate;
+        for (std::size_t d = 0; d < dim; ++d) {
+            float& weight = table.weights[row][d];
+            if (own.clip_value != 0.0F) g[d] = std::max(-own.clip_value, std::min(own.clip_value, g[d]));
+            if (own.l2 != 0.0F) g[d] = std::fma(own.l2, weight, g[d]);
+            if (own.weight_decay != 0.0F)
+                weight *= static_cast<float>(1.0 - static_cast<double>(rate) * static_cast<double>(own.weight_decay));
+        }
         double norm = 0;
         if (c_.rule.needs_row_norm) {
             std::size_t chunks = 1;
@@ -532,7 +542,7 @@ class Reference {
         ReferenceRow of{.weights = &table.weights[row], .element_state = {}, .row_state = &table.row_state[row]};
         for (std::vector<Vector>& slot : table.element_state)
             of.element_state.push_back(&slot[row]);
-        c_.rule.update(of, g, {.rate = rate_, .number = step_, .sum_of_squares = norm, .c = moment_scale_});
+        c_.rule.update(of, g, {.rate = rate, .number = step_, .sum_of_squares = norm, .c = moment_scale_});
     }
 
     const Composition& c_;

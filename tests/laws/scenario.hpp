@@ -123,9 +123,21 @@ struct RankBatch {
     }
 };
 
+/// What a table has of its own, as the reference knows it.
+struct OwnSettings {
+    float rate = 0.0F;  // 0: the layer's
+    float l2 = 0.0F;
+    float weight_decay = 0.0F;
+    float clip_value = 0.0F;
+    bool constant = false;  // initial values: all of them `initial`
+    float initial = 0.0F;
+    bool listed = false;  // in the layer's list
+};
+
 /// Tables, and the batches of all ranks for all steps.
 struct Scenario {
     std::vector<sw::TableConfig> tables;
+    std::vector<OwnSettings> settings;          // (table)
     std::vector<int> table_of;                  // (feature)
     std::vector<int> tower_of;                  // (table)
     int width = 0;                              // columns of a pooled result
@@ -317,6 +329,19 @@ inline Scenario make_scenario(const Case& c, const std::vector<std::string>& pol
         s.steps.push_back(std::move(ranks));
     }
     s.hot.assign(s.steps.size(), false);
+    s.settings.resize(s.tables.size());
+    Dice own{c.seed * 7919 + 3};
+    for (std::size_t t = 0; t < s.tables.size() && c.seed % 2 == 1; ++t) {
+        OwnSettings& settings = s.settings[t];
+        settings.listed = !own.one_in(4);
+        if (!settings.listed) continue;
+        if (own.one_in(2)) settings.rate = 0.25F;
+        if (own.one_in(2)) settings.l2 = 0.125F;
+        if (own.one_in(2)) settings.weight_decay = 0.5F;
+        if (own.one_in(2)) settings.clip_value = 0.75F;
+        settings.constant = own.one_in(3);
+        settings.initial = settings.constant ? 0.375F : 0.0F;
+    }
     if (tiered) s.rows = make_row_plan(s.tables, policies, c.seed);
     if (tiered && policies[0] == sw::DP::name) heat(s, c);
     return s;

@@ -83,7 +83,47 @@ class EmbeddingLayer final : public LayerBase {
 
     /// The result of a flight's lookup; see LayerBase::forward. Collective.
     Output forward(Flight& flight, const SourceLocation& where = SourceLocation::current()) {
-        const LayerVectors vectors = LayerBase::forward(flight, where);
+        return output(LayerBase::forward(flight, where));
+    }
+    /// Learns from a flight and ends it; see LayerBase::backward. Collective. Not of a frozen layer, whose flights end
+    /// with their handles.
+    void backward(Flight flight, const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
+        require_learning();
+        LayerBase::backward(std::move(flight), vectors(gradient), where);
+    }
+
+    /// Looks up one batch, start to end: valid until the next call. Collective.
+    template <class Id>
+    Output forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        static_assert(!policies::at_owner,
+                      "with Ids<AtOwner> a batch has all ranks' samples: say behind it how many are each rank's");
+        return output(LayerBase::forward(batch, where));
+    }
+    /// The same of a batch that has its own memory.
+    template <class Id>
+    Output forward(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        return forward(batch.view(), where);
+    }
+    /// With Ids<AtOwner>: the same of a batch with all ranks' samples; see LayerBase::start. Collective.
+    template <class Id>
+    Output forward(const JaggedView<Id>& batch, std::span<const std::int64_t> samples,
+                   const SourceLocation& where = SourceLocation::current()) {
+        static_assert(policies::at_owner,
+                      "a batch has the samples of its own rank: give it alone, or the layer Ids<AtOwner>");
+        return output(LayerBase::forward(batch, samples, where));
+    }
+    /// Learns from the batch of the last `forward`. Collective.
+    void backward(const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
+        require_learning();
+        LayerBase::backward(vectors(gradient), where);
+    }
+
+  private:
+    static constexpr void require_learning() {
+        static_assert(rule_learns<rule_type>,
+                      "a frozen layer learns nothing: leave backward out, or give it another Optimizer<>");
+    }
+    static Output output(const LayerVectors& vectors) {
         if constexpr (pooled) {
             return vectors.pooled;
         } else if constexpr (sequences) {
@@ -92,11 +132,7 @@ class EmbeddingLayer final : public LayerBase {
             return vectors;
         }
     }
-    /// Learns from a flight and ends it; see LayerBase::backward. Collective. Not of a frozen layer, whose flights end
-    /// with their handles.
-    void backward(Flight flight, const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
-        static_assert(rule_learns<rule_type>,
-                      "a frozen layer learns nothing: leave backward out, or give it another Optimizer<>");
+    static LayerVectors vectors(const Gradient& gradient) {
         LayerVectors vectors;
         if constexpr (pooled) {
             vectors.pooled = gradient;
@@ -105,38 +141,8 @@ class EmbeddingLayer final : public LayerBase {
         } else {
             vectors = gradient;
         }
-        LayerBase::backward(std::move(flight), vectors, where);
+        return vectors;
     }
-
-    /// Looks up one batch, start to end: valid until the next call. Collective.
-    template <class Id>
-    Output forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
-        static_assert(!policies::at_owner,
-                      "with Ids<AtOwner> a batch has all ranks' samples: say behind it how many are each rank's");
-        current_.end();
-        current_ = start(batch, where);
-        return forward(current_, where);
-    }
-    /// With Ids<AtOwner>: the same of a batch with all ranks' samples; see LayerBase::start. Collective.
-    template <class Id>
-    Output forward(const JaggedView<Id>& batch, std::span<const std::int64_t> samples,
-                   const SourceLocation& where = SourceLocation::current()) {
-        static_assert(policies::at_owner,
-                      "a batch has the samples of its own rank: give it alone, or the layer Ids<AtOwner>");
-        current_.end();
-        current_ = start(batch, samples, where);
-        return forward(current_, where);
-    }
-    /// Learns from the batch of the last `forward`. Collective.
-    void backward(const Gradient& gradient, const SourceLocation& where = SourceLocation::current()) {
-        if (!current_)
-            throw BadInput{
-                "backward without a forward before it: call forward(batch) first, and backward once a batch"};
-        backward(std::move(current_), gradient, where);
-    }
-
-  private:
-    Flight current_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

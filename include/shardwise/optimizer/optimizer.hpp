@@ -80,12 +80,15 @@ void check_rule(const Rule& rule) {
 
 namespace detail {
 
+inline std::string constant_text(double value) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%g", value);
+    return number;
+}
 /// \throws BadInput unless the constant `fits`
 inline void require_constant(const std::string& rule, const char* field, double value, bool fits, const char* allowed) {
     if (fits) return;
-    char number[32];
-    std::snprintf(number, sizeof number, "%g", value);
-    throw BadInput{concat({"optimizer '", rule, "': ", field, " is ", number, ": give ", allowed})};
+    throw BadInput{concat({"optimizer '", rule, "': ", field, " is ", constant_text(value), ": give ", allowed})};
 }
 /// Of what rules add to a root, or start a sum with. As PyTorch, it may be 0. \throws BadInput
 inline void require_not_negative(const std::string& rule, const char* field, double value) {

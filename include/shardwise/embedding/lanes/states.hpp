@@ -10,8 +10,8 @@
 #include "shardwise/core/config.hpp"
 
 /// \file
-/// Small states of embedding plans. The others stand with what they are: Placement, Store, RowRule, OrderTraits, Wires,
-/// PlanPooling, TowerModules, UpdateStep.
+/// Small states of embedding plans. The others stand with what they are: Placement, Store, TableRules, OrderTraits,
+/// Wires, PlanPooling, TowerModules.
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
 

@@ -31,6 +31,7 @@ struct LayerFeatures {
     std::vector<int> dims;        ///< of the results
     int width = 0;                ///< columns of the pooled matrix
     int sequences = 0;            ///< how many there are
+    bool of_towers = false;       ///< results are those of towers
 
     LayerFeatures() = default;
     /// \throws BadInput for names that stand twice, and poolings that are none

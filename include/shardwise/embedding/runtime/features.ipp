@@ -60,6 +60,7 @@ SHARDWISE_INLINE LayerFeatures::LayerFeatures(const std::vector<TableConfig>& ta
 }
 
 SHARDWISE_INLINE void LayerFeatures::become_towers(const std::vector<int>& outputs) {
+    of_towers = true;
     results.clear();
     width = 0;
     for (const int columns : outputs) {

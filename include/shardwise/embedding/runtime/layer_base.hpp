@@ -30,6 +30,8 @@
 #include "shardwise/embedding/runtime/traits.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
 #include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/embedding/tables/table_rules.hpp"
+#include "shardwise/embedding/tables/table_settings.hpp"
 #include "shardwise/embedding/tables/touched_marks.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/plan/itinerary.hpp"
@@ -95,6 +97,10 @@ class LayerBase {
         begin(state, kind, wrong);
         return Flight{state};
     }
+    template <class Id>
+    Flight start(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        return start(batch.view(), BatchKind::any, where);
+    }
     /// With Ids<AtOwner>: starts the lookup of a batch with all ranks' samples, one rank's behind the other's, and of
     /// the features that this rank is given (`given_features`). Collective: all ranks start as many, also where none of
     /// the samples are theirs, and give the same `samples`. The result is that of this rank's samples.
@@ -136,6 +142,33 @@ class LayerBase {
     /// \throws BadInput on every rank when any rank's gradient has the wrong shape, at step 2^53, or of a frozen layer;
     ///         no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
+
+    /// The short form, one batch from start to end: looks it up; valid until the next call. Collective.
+    template <class Id>
+    LayerVectors forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        current_.end();
+        current_ = start(batch, where);
+        return forward(current_, where);
+    }
+    template <class Id>
+    LayerVectors forward(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
+        return forward(batch.view(), where);
+    }
+    /// With Ids<AtOwner>: the same of a batch with all ranks' samples; see `start`. Collective.
+    template <class Id>
+    LayerVectors forward(const JaggedView<Id>& batch, std::span<const std::int64_t> samples,
+                         const SourceLocation& where = SourceLocation::current()) {
+        current_.end();
+        current_ = start(batch, samples, where);
+        return forward(current_, where);
+    }
+    /// Learns from the batch of the last `forward(batch)`. Collective.
+    void backward(const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current()) {
+        if (!current_)
+            throw BadInput{
+                "backward without a forward before it: call forward(batch) first, and backward once a batch"};
+        backward(std::move(current_), gradient, where);
+    }
 
     /// With Collective<BoundedLag<>>: completes all flights of this rank, whose results `forward` still gives, and
     /// answers others until all have come here, too. Before ranks part, and before a layer ends. Collective. Of other
@@ -285,6 +318,7 @@ class LayerBase {
     void check_turn(const detail::LayerState& state);
     void finish(detail::LayerState& state, const SourceLocation& where);
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
+    void settle_tables();
     void make_stores();
     void make_way(BatchKind kind);
     detail::LayerState& free_state(BatchKind kind);
@@ -311,7 +345,8 @@ class LayerBase {
     std::vector<Store> stores_;        // (part)
     std::vector<TouchedMarks> marks_;  // (part)
     steps::WorkMemory work_;
-    UpdateStep step_;
+    TableRules rules_;
+    std::vector<TableSettings> settings_;  // (table)
     RowCounts row_counts_;
     RequestCounts request_counts_;
     std::vector<steps::LookedUpRows> looked_up_;  // (part)
@@ -325,6 +360,7 @@ class LayerBase {
         RequestCounts request_counts;
         mutable std::vector<std::int64_t> payload;  // (exchange of the program), added to by whoever answers
     } served_;
+    Flight current_;  // of `forward(batch)`
     std::unique_ptr<detail::LayerLag> lag_;
     std::int64_t synced_at_ = 0;                // step
     std::vector<std::int64_t> synced_payload_;  // (exchange of the sync)

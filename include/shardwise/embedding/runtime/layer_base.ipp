@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <new>
@@ -33,6 +34,7 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     options_.rows = nullptr;
     digest_.add(static_cast<std::int64_t>(options_.seed));
     options_.learning_rate.add_to(digest_);
+    settle_tables();
     digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
     if (options_.slots && !blueprint_.bound().bounded)
         throw BadInput{
@@ -53,9 +55,33 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
 }
 
 SHARDWISE_INLINE LayerBase::~LayerBase() {
+    current_.end();
     for (Way& way : ways_)
         for (auto& state : way.flights)
             if (state->handle != nullptr) static_cast<void>(state->handle->release());
+}
+
+/// What each table's settings are. \throws BadInput for those that make no sense, or are of no table
+SHARDWISE_INLINE void LayerBase::settle_tables() {
+    const LayerTraits& traits = blueprint_.traits();
+    std::size_t used = 0;
+    for (const TableConfig& table : tables()) {
+        const auto own = options_.by_table.find(table.name);
+        used += own == options_.by_table.end() ? 0 : 1;
+        TableSettings settings = own == options_.by_table.end() ? options_.all_tables : own->second;
+        settings.check(table.name, *traits.rule);
+        if (!settings.learning_rate) settings.learning_rate = options_.learning_rate;
+        settings.rule = settings.rule == nullptr ? traits.rule : for_groups(settings.rule, groups().count());
+        settings.add_to(digest_);
+        rules_.tables.push_back(
+            {.rule = settings.rule.get(), .change = {.clip_value = settings.clip_value, .l2 = settings.l2}});
+        settings_.push_back(std::move(settings));
+    }
+    if (used == options_.by_table.size()) return;
+    for (const auto& [name, settings] : options_.by_table)
+        if (std::none_of(tables().begin(), tables().end(), [&](const auto& table) { return table.name == name; }))
+            throw BadInput{concat({"LayerOptions::by_table has settings of a table '", name,
+                                   "', and the layer has no table of this name"})};
 }
 
 /// Tables, moments, and the module of this rank's tower.
@@ -78,8 +104,11 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
                                comm_.rank(), " take ", predict_static_bytes(comm_.rank()),
                                " bytes, and there is not so much memory: give smaller tables, or more ranks"})};
     }
+    std::vector<InitialValues> laws;
+    for (const TableSettings& settings : settings_)
+        laws.push_back(settings.initial);
     for (std::size_t part = 0; part < stores_.size(); ++part)
-        initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed);
+        initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed, laws);
 }
 
 SHARDWISE_INLINE void LayerBase::make_way(BatchKind kind) {
@@ -101,9 +130,8 @@ SHARDWISE_INLINE void LayerBase::bind(States& bound, BatchKind kind, std::vector
                                       RowCounts& rows, RequestCounts& requests) {
     const LayerTraits& traits = blueprint_.traits();
     bound.bind({}, work_);
-    bound.bind({}, step_);
     bound.bind({}, towers_);
-    bound.bind({}, *traits.rule);
+    bound.bind({}, rules_);
     bound.bind({}, *traits.order);
     bound.bind({}, traits.wires);
     bound.bind({}, blueprint_.features_by_plan(kind));
@@ -156,9 +184,13 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
         throw BadInput{
             concat({"this layer is at step ", steps_, ", and counts no further: give set_steps a smaller number"})};
     static_cast<void>(flight.release());
-    state.bind_gradient(gradient);
-    step_.step = steps_ + 1;
-    step_.learning_rate = options_.learning_rate.at(step_.step);
+    state.bind_gradient(gradient, options_.check_gradients);
+    for (std::size_t t = 0; t < settings_.size(); ++t) {
+        TableRules::Table& table = rules_.tables[t];
+        table.step = {.learning_rate = settings_[t].learning_rate->at(steps_ + 1), .step = steps_ + 1};
+        table.change.keep = static_cast<float>(1.0 - static_cast<double>(table.step.learning_rate) *
+                                                         static_cast<double>(settings_[t].weight_decay));
+    }
     finish_sync();
     state.flight.finish_backward();
     ++steps_;

@@ -74,11 +74,13 @@ struct LayerState {
     /// Makes room for the result of the batch. \param rank  this one's index in its group
     void allocate_output(int rank);
     [[nodiscard]] LayerVectors vectors();
-    /// A gradient of another shape is bad input; the ranks agree on it at the next exchange, before any row changes.
-    void bind_gradient(const LayerVectors& given);
+    /// A gradient of another shape is bad input, and, where they are looked at, numbers that are not finite; the ranks
+    /// agree on it at the next exchange, before any row changes.
+    void bind_gradient(const LayerVectors& given, bool look_at_numbers);
 
   private:
     [[nodiscard]] std::string wrong_gradient(const LayerVectors& given);
+    [[nodiscard]] std::string wrong_number(const MatrixView<const float>& of, std::size_t result);
 };
 
 }  // namespace detail

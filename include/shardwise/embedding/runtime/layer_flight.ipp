@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/text.hpp"
@@ -12,6 +15,22 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
+
+/// Whether no element has all bits of an exponent. Sums of an integer each: vectors of them.
+SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
+    constexpr std::uint32_t exponent = 0x7f800000U;
+    const auto some = [](const float* numbers, std::int64_t count) {
+        std::uint32_t bad = 0;
+        for (std::int64_t i = 0; i < count; ++i)
+            bad |= (std::bit_cast<std::uint32_t>(numbers[i]) & exponent) == exponent ? 1U : 0U;
+        return bad != 0;
+    };
+    if (of.rows() == 0) return true;
+    if (of.stride() == of.columns()) return !some(of.data(), of.rows() * of.columns());
+    for (std::int64_t row = 0; row < of.rows(); ++row)
+        if (some(of.row(row), of.columns())) return false;
+    return true;
+}
 
 SHARDWISE_INLINE void LayerState::share_out(std::span<const int> given, std::span<const std::int64_t> counts) {
     std::vector<steps::BatchShare>& shares = lanes().shares;
@@ -110,18 +129,51 @@ SHARDWISE_INLINE std::string LayerState::wrong_gradient(const LayerVectors& give
     return {};
 }
 
-SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given) {
+/// Which number of a result's gradient is no finite number; empty: none. Results of towers have their names.
+SHARDWISE_INLINE std::string LayerState::wrong_number(const MatrixView<const float>& of, std::size_t result) {
+    for (std::int64_t row = 0; row < of.rows(); ++row)
+        for (std::int64_t column = 0; column < of.columns(); ++column) {
+            const float number = of(row, column);
+            if (std::isfinite(number)) continue;
+            const std::string what =
+                features->of_towers ? concat({"tower ", result}) : concat({"feature '", features->names[result], "'"});
+            std::int64_t sample = row;
+            if (const LayerFeatures::Result& one = features->results[result]; !one.pooled) {
+                const auto& bags = lengths[static_cast<std::size_t>(one.column)];
+                std::int64_t ids = 0;
+                for (sample = 0; sample < std::ssize(bags); ++sample) {
+                    ids += bags[static_cast<std::size_t>(sample)];
+                    if (row < ids) break;
+                }
+                if (bags.empty()) sample = row;
+            }
+            return concat({"the gradient of ", what, ", sample ", sample, ", column ", column, " is ",
+                           std::isnan(number) ? "not a number"
+                           : number > 0       ? "infinite"
+                                              : "minus infinity"});
+        }
+    return {};
+}
+
+SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given, bool look_at_numbers) {
     auto& gradient = lanes().gradient;
-    const std::string wrong = wrong_gradient(given);
-    if (!wrong.empty()) {
-        flight.env().error.note(FlightError::bad_input, wrong);
-        gradient.assign(lanes().output.begin(), lanes().output.end());  // stands in until all ranks know
-        return;
-    }
+    std::string wrong = wrong_gradient(given);
     gradient.clear();
-    for (const LayerFeatures::Result& result : features->results)
-        gradient.push_back(result.pooled ? given.pooled.columns_from(result.column, result.dim)
-                                         : at(given.sequences, result.column));
+    if (wrong.empty())
+        for (const LayerFeatures::Result& result : features->results)
+            gradient.push_back(result.pooled ? given.pooled.columns_from(result.column, result.dim)
+                                             : at(given.sequences, result.column));
+    // Pooled ones lie side by side: all of a sample in one go.
+    if (look_at_numbers && wrong.empty()) {
+        bool finite = given.pooled.columns() == 0 || all_finite(given.pooled);
+        for (const MatrixView<const float>& one : given.sequences)
+            finite = finite && all_finite(one);
+        for (std::size_t result = 0; result < gradient.size() && !finite && wrong.empty(); ++result)
+            wrong = wrong_number(gradient[result], result);
+    }
+    if (wrong.empty()) return;
+    flight.env().error.note(FlightError::bad_input, wrong);
+    gradient.assign(lanes().output.begin(), lanes().output.end());  // stands in until all ranks know
 }
 
 }  // namespace detail

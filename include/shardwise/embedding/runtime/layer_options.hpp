@@ -12,6 +12,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/runtime/layer_bound.hpp"
 #include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/embedding/tables/table_settings.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/plan/trace.hpp"
 #include "shardwise/sharding/row_plan.hpp"
@@ -53,6 +54,10 @@ class ShardRowNumbers {
 struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
+    TableSettings all_tables = {};    ///< of tables that `by_table` does not name: initial values, decay, clipping
+    SettingsByTable by_table = {};    ///< by the table's name, in place of `all_tables`
+    /// Whether backward looks at every number of the gradient first: one that is no finite number is bad input.
+    bool check_gradients = true;
     /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with
     /// Collective<Hierarchical> in the communicator's towers, one a host unless it says otherwise, as deal_tables says
     /// (shardings by load, such as Col<4>, without a module: blocks of a table in whichever towers have least to do).

@@ -11,6 +11,8 @@
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/embedding/tables/store.hpp"
+#include "shardwise/embedding/tables/table_rules.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/step.hpp"
 #include "shardwise/topology/groups.hpp"
@@ -23,7 +25,8 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 struct NormsTape;
 struct NormsFamily {
     using Tapes = boost::mp11::mp_list<NormsTape>;
-    using Sees = boost::mp11::mp_list<const Placement, const HeldShards, const OrderTraits, const WorkMemory>;
+    using Sees = boost::mp11::mp_list<const Store, const Placement, const HeldShards, const TableRules,
+                                      const OrderTraits, const WorkMemory>;
 };
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, NormsFamily);
 

@@ -25,8 +25,8 @@ struct NormsTape final : Exchange {
     Folder fold;
     std::vector<Set> sets;
 
-    void bind(const StepEnv& env, const Placement& placement, const HeldShards& held, Lanes& lanes,
-              std::pmr::memory_resource& memory) {
+    void bind(const StepEnv& env, const Placement& placement, const HeldShards& held, const Store& store,
+              const TableRules& rules, Lanes& lanes, std::pmr::memory_resource& memory) {
         rank_ = env.rank;
         placement_ = &placement;
         held_ = &held;
@@ -35,6 +35,9 @@ struct NormsTape final : Exchange {
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
             RowSet& rows = lanes.rows[k];
             Set& set = sets[k];
+            const RowChange& change = at(rules.tables, at(placement.tables, held.shards[k].table).table).change;
+            const bool changes = change.of_gradient();
+            const float* const weights = at(store.shards(), rows.slot).weights.data();
             const auto count = static_cast<std::size_t>(rows.touched());
             set.sums.on(memory).resize(count * static_cast<std::size_t>(rows.dim));
             set.mine.on(memory).resize(count);
@@ -45,6 +48,7 @@ struct NormsTape final : Exchange {
                 const RowTerms terms = rows.terms(static_cast<std::int64_t>(i));
                 float* sum = set.sums.data() + i * static_cast<std::size_t>(rows.dim);
                 fold(rows, terms, env.topology, sum);
+                if (changes) change.apply(sum, weights + std::int64_t{terms.row} * rows.dim, rows.dim);
                 set.mine[i] = sum_of_squares(sum, rows.dim);
                 set.folded[i] = {.gradient = sum, .weight = 1.0F, .source = 0};
                 set.keys[i] = static_cast<std::uint64_t>(terms.row) << 32U | i;
@@ -53,7 +57,8 @@ struct NormsTape final : Exchange {
                     .dim = rows.dim,
                     .contributions = set.folded.data(),
                     .singles = static_cast<std::int64_t>(count),
-                    .single = set.keys.data()};
+                    .single = set.keys.data(),
+                    .changed = true};
             const HeldShards::Shard& shard = held.shards[k];
             set.parts.assign(at(placement.tables, shard.table).shards.size(), nullptr);
             at(set.parts, shard.shard) = set.mine.data();
@@ -113,7 +118,8 @@ struct NormsBody {
         Tape& tape = view.tape<NormsTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
         tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
-        tape.bind(env, view.state<Placement>(), view.state<HeldShards>(), view.lanes(), memory);
+        tape.bind(env, view.state<Placement>(), view.state<HeldShards>(), view.state<Store>(), view.state<TableRules>(),
+                  view.lanes(), memory);
         return tape;
     }
     template <class Cost>

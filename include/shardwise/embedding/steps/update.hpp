@@ -11,9 +11,8 @@
 #include "shardwise/embedding/kernels/fold.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
-#include "shardwise/embedding/tables/row_rule.hpp"
+#include "shardwise/embedding/tables/table_rules.hpp"
 #include "shardwise/embedding/tables/touched_marks.hpp"
-#include "shardwise/optimizer/optimizer.hpp"
 #include "shardwise/plan/plan.hpp"
 #include "shardwise/plan/step.hpp"
 
@@ -25,8 +24,8 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 struct UpdateTape;
 struct UpdateFamily {
     using Tapes = boost::mp11::mp_list<UpdateTape>;
-    using Sees = boost::mp11::mp_list<Store, const Placement, const HeldShards, const RowRule, const OrderTraits,
-                                      const UpdateStep, const WorkMemory, TouchedMarks>;
+    using Sees = boost::mp11::mp_list<Store, const Placement, const HeldShards, const TableRules, const OrderTraits,
+                                      const WorkMemory, TouchedMarks>;
 };
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, UpdateFamily);
 

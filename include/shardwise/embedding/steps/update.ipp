@@ -28,14 +28,15 @@ struct UpdateBody {
         Tape& tape = view.tape<UpdateTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
         Store& store = view.state<Store>();
-        const RowRule& rule = view.state<RowRule>();
-        const bool needs_norm = rule.needs_row_norm();
         const Slots slots{store.element_slots(), store.row_slots()};
         tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = at(store.shards(), set.slot);
-            const Learner learner{rule, view.state<UpdateStep>(), shard,
-                                  at(view.state<Placement>().tables, shard.table).dim};
+            const TablePlacement& table = at(view.state<Placement>().tables, shard.table);
+            const TableRules::Table& own = at(view.state<TableRules>().tables, table.table);
+            const bool needs_norm = own.rule->needs_row_norm();
+            const bool changes = own.change.of_gradient() && !set.changed;
+            const Learner learner{own, shard, table.dim};
             Sums sums{tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim)).data(), set.dim};
             const double* norms = set.sums_of_squares;
             const std::int64_t ahead = rows_ahead(set.dim, 1);
@@ -52,9 +53,9 @@ struct UpdateBody {
                         set.prefetch_terms(RowSet::number(key));
                 }
                 const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
-                if (of != last) {
+                if (of != last || changes) {
                     last = of;
-                    if (of->weight == 1.0F && !set.wide) {
+                    if (of->weight == 1.0F && !set.wide && !changes) {
                         sum = of->terms<float>();
                     } else {
                         float* const place = sums.next();
@@ -62,6 +63,7 @@ struct UpdateBody {
                             shardwise::detail::start_sum<double>(place, *of, set.dim);
                         else
                             shardwise::detail::start_sum<float>(place, *of, set.dim);
+                        if (changes) learner.change(RowSet::row(set.single[i]), place);
                         sum = place;
                     }
                     if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
@@ -74,12 +76,13 @@ struct UpdateBody {
                 float* const place = sums.next();
                 const RowTerms terms = set.terms(set.singles + i);
                 tape.fold(set, terms, env.topology, place);
-                double own = 0.0;
+                if (changes) learner.change(terms.row, place);
+                double squares = 0.0;
                 if (norms != nullptr)
-                    own = *norms++;
+                    squares = *norms++;
                 else if (needs_norm)
-                    own = sum_of_squares(place, set.dim);
-                return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = own};
+                    squares = sum_of_squares(place, set.dim);
+                return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = squares};
             });
             view.state<TouchedMarks>().mark(set);
         }
@@ -124,10 +127,14 @@ struct UpdateBody {
     };
     /// Applies the rule to rows of one shard, some together.
     struct Learner {
-        const RowRule& rule;
-        const UpdateStep& step;
+        const TableRules::Table& own;
         ShardStore& shard;
         int table_dim;
+
+        [[nodiscard]] float* weights(LocalRow row) const {
+            return shard.weights.data() + static_cast<std::int64_t>(row) * shard.dim;
+        }
+        void change(LocalRow row, float* gradient) const { own.change.apply(gradient, weights(row), shard.dim); }
 
         /// \param next  gives the i-th of `count` rows
         template <class Next>
@@ -137,7 +144,10 @@ struct UpdateBody {
                 const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, count - first));
                 for (std::size_t i = 0; i < here; ++i)
                     touched[i] = next(first + static_cast<std::int64_t>(i));
-                rule.apply(step, shard, table_dim, {touched.data(), here});
+                if (own.change.keep != 1.0F)
+                    for (std::size_t i = 0; i < here; ++i)
+                        own.change.decay(weights(touched[i].row), shard.dim);
+                own.rule->apply(own.step, shard, table_dim, {touched.data(), here});
             }
         }
     };

@@ -12,14 +12,20 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// 64 random bits, a pure function of (seed, table, row, column).
+[[nodiscard]] constexpr std::uint64_t initial_bits(std::uint64_t seed, int table, std::int64_t row,
+                                                   int column) noexcept {
+    std::uint64_t x = split_mix(seed + split_mix_step);
+    x = split_mix(x ^ static_cast<std::uint64_t>(table) * 0xd1342543de82ef95ULL);
+    x = split_mix(x ^ static_cast<std::uint64_t>(row) * split_mix_step);
+    return split_mix(x ^ static_cast<std::uint64_t>(column) * 0xaf251af3b0f025b5ULL);
+}
+
 /// Initial weights: a pure function of (seed, table, row, column), uniform in [-bound, bound); no math library
 /// involved.
 [[nodiscard]] constexpr float initial_weight(std::uint64_t seed, int table, std::int64_t row, int column,
                                              float bound) noexcept {
-    std::uint64_t x = split_mix(seed + split_mix_step);
-    x = split_mix(x ^ static_cast<std::uint64_t>(table) * 0xd1342543de82ef95ULL);
-    x = split_mix(x ^ static_cast<std::uint64_t>(row) * split_mix_step);
-    x = split_mix(x ^ static_cast<std::uint64_t>(column) * 0xaf251af3b0f025b5ULL);
+    const std::uint64_t x = initial_bits(seed, table, row, column);
     const float unit = static_cast<float>(x >> 40U) * (1.0F / 16777216.0F);  // [0, 1), 24 bits
     return (unit - 0.5F) * (2.0F * bound);
 }

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/embedding/tables/initial_values.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -49,8 +51,8 @@ class Store {
     std::vector<ShardStore> shards_;
 };
 
-/// Fills the weights of every shard with initial_weight, bound 1 / sqrt(rows of the table).
-void initialize(Store& store, const Placement& placement, std::uint64_t seed);
+/// Fills the weights of every shard. \param laws  (table of the layer)
+void initialize(Store& store, const Placement& placement, std::uint64_t seed, std::span<const InitialValues> laws);
 
 /// The bytes that the shards of a placement take on one rank, with an optimizer of `element_slots` floats an element
 /// and `row_slots` a row. A pure function; a layer's MemoryAccount counts as much.

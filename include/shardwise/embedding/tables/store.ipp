@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include "shardwise/core/at.hpp"
 #include "shardwise/embedding/tables/initial_weight.hpp"
 #include "shardwise/embedding/tables/store.hpp"
 
@@ -31,16 +31,22 @@ SHARDWISE_INLINE Store::Store(const HeldShards& held, int element_slots, int row
     }
 }
 
-SHARDWISE_INLINE void initialize(Store& store, const Placement& placement, std::uint64_t seed) {
+SHARDWISE_INLINE void initialize(Store& store, const Placement& placement, std::uint64_t seed,
+                                 std::span<const InitialValues> laws) {
     for (ShardStore& shard : store.shards()) {
         const TablePlacement& table = at(placement.tables, shard.table);
         const int first = at(table.shards, shard.shard).columns.first;
-        const float bound = 1.0F / std::sqrt(static_cast<float>(table.rows));
+        const InitialValues& law = laws[static_cast<std::size_t>(table.table)];
+        const float bound = law.spread(table.rows);
         for (std::int64_t local = 0; local < shard.rows; ++local) {
             const std::int64_t row = table.map->row({.shard = shard.shard, .local = local});
             float* weights = shard.weights.data() + local * shard.dim;
-            for (int d = 0; d < shard.dim; ++d)
-                weights[d] = initial_weight(seed, table.table, row, first + d, bound);
+            if (law.law() == InitialValues::Law::uniform)
+                for (int d = 0; d < shard.dim; ++d)
+                    weights[d] = initial_weight(seed, table.table, row, first + d, bound);
+            else
+                for (int d = 0; d < shard.dim; ++d)
+                    weights[d] = law.at(seed, table.table, table.rows, row, first + d);
         }
     }
 }

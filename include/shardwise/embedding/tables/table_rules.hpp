@@ -1,0 +1,60 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "shardwise/core/config.hpp"
+#include "shardwise/embedding/tables/row_rule.hpp"
+#include "shardwise/optimizer/optimizer.hpp"
+
+/// \file
+/// How the tables of a layer learn at the step that is under way: what their settings come to.
+
+namespace shardwise::inline SHARDWISE_ABI {
+
+/// What happens to the gradient of a touched row, and to the row itself, before the rule.
+struct RowChange {
+    float clip_value = 0.0F;
+    float l2 = 0.0F;
+    float keep = 1.0F;   ///< of the weights: 1 - rate * weight_decay
+    float scale = 1.0F;  ///< of the gradient, as clipping by norm says
+
+    /// Whether the gradient changes. Without, it may be read where it lies.
+    [[nodiscard]] bool of_gradient() const noexcept { return clip_value != 0.0F || l2 != 0.0F || scale != 1.0F; }
+    void clip(float* gradient, int dim) const noexcept {
+        if (clip_value == 0.0F) return;
+        for (int d = 0; d < dim; ++d) {
+            const float low = gradient[d] < -clip_value ? -clip_value : gradient[d];
+            gradient[d] = low > clip_value ? clip_value : low;
+        }
+    }
+    void apply(float* gradient, const float* weights, int dim) const noexcept {
+        clip(gradient, dim);
+        if (scale != 1.0F)
+            for (int d = 0; d < dim; ++d)
+                gradient[d] *= scale;
+        if (l2 != 0.0F)
+            for (int d = 0; d < dim; ++d)
+                gradient[d] = std::fma(l2, weights[d], gradient[d]);
+    }
+    void decay(float* weights, int dim) const noexcept {
+        if (keep != 1.0F)
+            for (int d = 0; d < dim; ++d)
+                weights[d] *= keep;
+    }
+};
+
+/// How the tables of a layer learn at the step that is under way.
+struct TableRules {
+    static constexpr const char* state_name = "TableRules";
+    struct Table {
+        const RowRule* rule = nullptr;
+        UpdateStep step = {};
+        RowChange change = {};
+    };
+    std::vector<Table> tables;  ///< (number in the layer)
+};
+
+}  // namespace shardwise::inline SHARDWISE_ABI
