@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -137,18 +138,21 @@ void print(const Plan& plan, const Options& o) {
     fmt::print("{} table{} of {} rows on {} hosts of {} ranks, {} samples a rank, {}\n\n", plan.tables.size(),
                plan.tables.size() == 1 ? "" : "s", rows, o.topology.hosts, o.topology.ranks_per_host, o.batch,
                o.names.shardings[0]);
-    fmt::print("{:<18} {:>6} | {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} | {:>9} {:>9} {:>9} {:>9} {:>9} {:>11}\n",
-               "groups", "ranks", "tables", "moments", "flights", "syncs", "peak", "mean", "imbalance", "look-ups",
+    std::size_t width = std::string{"groups"}.size();  // of the first column
+    for (const sw::GroupChoice& c : plan.choices)
+        width = std::max(width, name_of(c.groups).size());
+    fmt::print("{:<{}} {:>5} | {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} | {:>9} {:>8} {:>8} {:>6} {:>7} {:>9}\n", "groups",
+               width, "ranks", "tables", "moments", "flights", "syncs", "peak", "mean", "imbalance", "look-ups",
                "exchange", "sync", "step ms", "samples/s");
     for (std::size_t i = 0; i < plan.choices.size(); ++i) {
         const sw::GroupChoice& c = plan.choices[i];
-        fmt::print("{:<18} ", name_of(c.groups));
+        fmt::print("{:<{}} ", name_of(c.groups), width);
         if (!c.refused.empty()) {
             fmt::print("not possible: {}\n", c.refused);
             continue;
         }
         const auto ms = [](double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); };
-        fmt::print("{:>6} | {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} | {:>9.2f} {:>9} {:>9} {:>9} {:>9} {:>11.0f}{}\n",
+        fmt::print("{:>5} | {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} | {:>9.2f} {:>8} {:>8} {:>6} {:>7} {:>9.0f}{}\n",
                    ranks / c.groups.count, size_text(c.peak.tables), size_text(c.peak.moments),
                    size_text(c.peak.flights), size_text(c.peak.syncs), size_text(c.peak.total()),
                    size_text(c.mean_bytes), c.step.imbalance, ms(c.step.lookup * c.step.imbalance), ms(c.step.exchange),

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// The formulas of docs/sharding.md, written down a second time, against what the library predicts.
+/// The formulas of docs/bytes.md, written down a second time, against what the library predicts.
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// The fragments of docs/embedding.md and docs/checkpoints.md, each in a context in which it runs.
+/// The fragments of docs/embedding.md, errors.md, readers.md and checkpoints.md, each in a context in which it runs.
 
 #include <algorithm>
 #include <cstddef>

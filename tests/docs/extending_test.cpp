@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// What docs/architecture.md and docs/optimizers.md show of extensions: an optimizer, a sharding, a step, a
+/// What docs/extending.md, sharding.md and optimizers.md show of extensions: an optimizer, a sharding, a step, a
 /// communicator.
 
 #include <chrono>

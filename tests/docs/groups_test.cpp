@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// The fragments of docs/groups.md, each in a context in which it runs.
+/// The fragments of docs/groups.md and docs/plan_groups.md, each in a context in which it runs.
 
 #include <cstdio>
 #include <optional>

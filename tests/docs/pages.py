@@ -4,10 +4,13 @@
 """Holds README.md and docs/ to the code.
 
     pages.py snippets ROOT
-        Every block of C++ stands, white space aside, in a source that is compiled: under include/, examples/ or
-        tests/docs/.
+        Every block of C++ stands, white space aside, in a source that is compiled: a header, or a .cpp of examples/ or
+        tests/docs/ that a CMakeLists.txt names; and not in a comment there. Every block says what it is.
     pages.py links ROOT
-        Every relative link leads to a file that is there, and to a heading of it where it names one.
+        Every relative link and picture leads to a file that is there, and to a heading of it where it names one.
+    pages.py form ROOT
+        Pages have fewer than 250 lines, README.md fewer than 200, of at most 140 characters each; every page is listed in
+        docs/README.md, each decision in docs/decisions/README.md. docs/lab/ may be as long and as wide as it likes.
     pages.py layers ROOT
         Headers include only from folders above their own in the list of docs/architecture.md, which has every folder.
     pages.py printed PAGE NAME [--update] -- PROGRAM ARGUMENT...
@@ -19,8 +22,13 @@ import re
 import subprocess
 import sys
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^[ ]*```([^\n]*)\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+LANGUAGES = {"cpp", "cmake", "sh", "python", "json", "text", "mermaid"}
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+MOST_LINES = 249
+MOST_LINES_README = 199
+WIDEST = 140
 
 
 def pages(root):
@@ -35,18 +43,39 @@ def without_space(text):
     return "".join(text.split())
 
 
+def is_built(source, root):
+    """Whether a CMakeLists.txt beside a source or above it names it; headers are compiled by the tests of headers."""
+    if source.suffix != ".cpp":
+        return True
+    folder = source.parent
+    while folder != root:
+        lists = folder / "CMakeLists.txt"
+        if lists.exists() and re.search(rf"\b{re.escape(source.stem)}\b", lists.read_text()):
+            return True
+        folder = folder.parent
+    return False
+
+
 def snippets(root):
-    sources = []
+    sources = []  # as they are, and without their comments
     for folder in ("include", "examples", "tests/docs"):
-        for pattern in ("*.hpp", "*.cpp", "*.cuh", "*.cu"):
-            sources += (without_space(path.read_text()) for path in sorted((root / folder).rglob(pattern)))
+        for pattern in ("*.hpp", "*.ipp", "*.cpp", "*.cuh"):
+            for path in sorted((root / folder).rglob(pattern)):
+                if is_built(path, root):
+                    text = path.read_text()
+                    sources.append((without_space(text), without_space(COMMENT.sub("", text))))
     wrong = []
     for page in pages(root):
         text = page.read_text()
         for block in FENCE.finditer(text):
-            if block[1] == "cpp" and not any(without_space(block[2]) in source for source in sources):
-                wrong.append(f"{page}:{line_of(text, block.start())}: this C++ stands in no source that is compiled; "
-                             "put it into one under tests/docs/")
+            where = f"{page}:{line_of(text, block.start())}: "
+            if block[1] not in LANGUAGES:
+                wrong.append(where + f"a block of '{block[1]}'; say which of {', '.join(sorted(LANGUAGES))} it is")
+            if block[1] != "cpp":
+                continue
+            shown, code = without_space(block[2]), without_space(COMMENT.sub("", block[2]))
+            if not any(shown in whole and code in bare for whole, bare in sources):
+                wrong.append(where + "this C++ stands in no source that is compiled; put it into one under tests/docs/")
     return wrong
 
 
@@ -56,7 +85,10 @@ def anchors(page):
     names = set()
     for heading in re.findall(r"^#+ +(.*)$", text, re.MULTILINE):
         name = re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
-        names.add(name)
+        again = 0
+        while name + (f"-{again}" if again else "") in names:
+            again += 1
+        names.add(name + (f"-{again}" if again else ""))
     return names
 
 
@@ -74,6 +106,24 @@ def links(root):
                 wrong.append(where + f"'{target}' is not there")
             elif heading and heading not in anchors(path):
                 wrong.append(where + f"'{target}' has no heading '{heading}'")
+    return wrong
+
+
+def form(root):
+    wrong = []
+    for page in pages(root):
+        if root / "docs" / "lab" in page.parents:
+            continue
+        lines = page.read_text().splitlines()
+        most = MOST_LINES_README if page == root / "README.md" else MOST_LINES
+        if len(lines) > most:
+            wrong.append(f"{page}:{most + 1}: {len(lines)} lines, of at most {most}; split the page along what readers look for")
+        wrong += [f"{page}:{number}: {len(line)} characters, of at most {WIDEST}"
+                  for number, line in enumerate(lines, 1) if len(line) > WIDEST]
+    for index in (root / "docs" / "README.md", root / "docs" / "decisions" / "README.md"):
+        listed = {(index.parent / link[1].partition("#")[0]).resolve() for link in LINK.finditer(index.read_text())}
+        wrong += [f"{index}: does not list {page.name}" for page in sorted(index.parent.glob("*.md"))
+                  if page != index and page.resolve() not in listed]
     return wrong
 
 
@@ -113,6 +163,8 @@ def main():
         wrong = snippets(where)
     elif command == "links":
         wrong = links(where)
+    elif command == "form":
+        wrong = form(where)
     elif command == "layers":
         wrong = layers(where)
     else:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 /// \file
-/// The fragments of docs/towers.md: compiled, not run.
+/// The fragments of docs/towers.md and docs/partitioner.md: compiled, not run.
 
 #include <cstdint>
 #include <vector>
