@@ -61,6 +61,7 @@ inline sw::LayerOptions options_of(const Case& c, const Scenario& scenario) {
     options.towers = scenario.towers(c);
     options.groups = c.group_options();
     options.rows = scenario.row_plan();
+    options.clip_norm = scenario.clip_norm;
     for (std::size_t t = 0; t < scenario.tables.size(); ++t) {
         const OwnSettings& own = scenario.settings[t];
         if (!own.listed) continue;

@@ -292,9 +292,24 @@ class Reference {
         std::vector<std::map<std::int64_t, std::vector<Term>>> touched(tables_.size());
         for (int rank = 0; rank < t_.ranks(); ++rank)
             collect(ranks[static_cast<std::size_t>(rank)], rank, touched);
+        std::vector<std::map<std::int64_t, Vector>> gradients(tables_.size());
+        long double squares = 0;
         for (std::size_t t = 0; t < tables_.size(); ++t)
-            for (const auto& [row, terms] : touched[t])
-                update(tables_[t], static_cast<std::size_t>(row), sum(tables_[t], policy_of(tables_[t], row), terms));
+            for (const auto& [row, terms] : touched[t]) {
+                Vector g = sum(tables_[t], policy_of(tables_[t], row), terms);
+                const float most = s_.settings[t].clip_value;
+                for (float& x : g) {
+                    if (most != 0.0F) x = std::max(-most, std::min(most, x));
+                    squares += static_cast<long double>(x) * x;
+                }
+                gradients[t][row] = std::move(g);
+            }
+        const double norm = std::sqrt(static_cast<double>(squares));
+        const double most = static_cast<double>(s_.clip_norm);
+        scale_ = most != 0 && norm > most ? static_cast<float>(most / (norm + 1e-6)) : 1.0F;
+        for (std::size_t t = 0; t < tables_.size(); ++t)
+            for (const auto& [row, g] : gradients[t])
+                update(tables_[t], static_cast<std::size_t>(row), g);
     }
 
     [[nodiscard]] const ReferenceTable& table_of(std::int64_t feature) const {
@@ -523,10 +538,12 @@ class Reference {
         const std::size_t dim = g.size();
         const OwnSettings& own = s_.settings[static_cast<std::size_t>(table.number)];
         const float rate = own.rate == 0.0F ? rate_ : own.rate;
+        const Vector unscaled = g;
         for (std::size_t d = 0; d < dim; ++d) {
             float& weight = table.weights[row][d];
-            if (own.clip_value != 0.0F) g[d] = std::max(-own.clip_value, std::min(own.clip_value, g[d]));
+            g[d] *= scale_;
             if (own.l2 != 0.0F) g[d] = std::fma(own.l2, weight, g[d]);
+            g[d] += 0.0F;
             if (own.weight_decay != 0.0F)
                 weight *= static_cast<float>(1.0 - static_cast<double>(rate) * static_cast<double>(own.weight_decay));
         }
@@ -536,8 +553,11 @@ class Reference {
             if (table.config.sharding.starts_with("col"))  // chunk by chunk
                 chunks = std::min({dim, static_cast<std::size_t>(table.ranks),
                                    table.config.sharding == "col" ? dim : std::size_t{3}});
+            // what is exchanged is not scaled yet
+            const bool exchanged = table.config.sharding.starts_with("col") && scale_ != 1.0F;
             for (std::size_t k = 0; k < chunks; ++k)
-                norm += squares(g, dim * k / chunks, dim * (k + 1) / chunks);
+                norm += squares(exchanged ? unscaled : g, dim * k / chunks, dim * (k + 1) / chunks);
+            if (exchanged) norm *= static_cast<double>(scale_) * static_cast<double>(scale_);
         }
         ReferenceRow of{.weights = &table.weights[row], .element_state = {}, .row_state = &table.row_state[row]};
         for (std::vector<Vector>& slot : table.element_state)
@@ -550,6 +570,7 @@ class Reference {
     sw::Topology t_;
     float rate_;
     float moment_scale_;  // c of sqrt(v / c)
+    float scale_ = 1.0F;  // of gradients, in the step under way
     // names that inner loops would compare again and again
     ReferenceWire forward_wire_;
     ReferenceWire backward_wire_;

@@ -137,7 +137,8 @@ struct OwnSettings {
 /// Tables, and the batches of all ranks for all steps.
 struct Scenario {
     std::vector<sw::TableConfig> tables;
-    std::vector<OwnSettings> settings;          // (table)
+    std::vector<OwnSettings> settings;  // (table)
+    float clip_norm = 0.0F;
     std::vector<int> table_of;                  // (feature)
     std::vector<int> tower_of;                  // (table)
     int width = 0;                              // columns of a pooled result

@@ -91,12 +91,15 @@ class Flight {
     /// bad input; the flight has ended then
     void finish_alone();
     /// Runs the backward plan. \throws BadInput on every rank, before any row changes
-    void finish_backward();
+    /// \param hold  leaves out the steps that commit, for `run_held`: as often as one likes, until the next flight
+    void finish_backward(bool hold = false);
+    void run_held();
     /// Ends a flight where it is. One whose round has not come back fails the peers that wait for it.
     void withdraw() noexcept;
 
   private:
     void advance();
+    void run(const PlacedStep& step);
     [[nodiscard]] SpanOf span_of(bool looks_up) const noexcept {
         return looks_up && spans_of_ == SpanOf::other ? SpanOf::lookup : spans_of_;
     }
@@ -142,6 +145,8 @@ class Flight {
     bool in_flight_ = false;
     bool arrived_ = false;
     std::uint8_t travelling_ = 0;
+    bool holds_ = false;
+    std::vector<const PlacedStep*> held_;
     std::vector<Part> exchanges_;
 };
 

@@ -44,12 +44,19 @@ SHARDWISE_INLINE void Flight::finish_alone() {
     throw BadInput{concat({"rank ", comm_.rank(), ": ", env_.error.text()})};
 }
 
-SHARDWISE_INLINE void Flight::finish_backward() {
+SHARDWISE_INLINE void Flight::finish_backward(bool hold) {
     SHARDWISE_ASSERT(next_ >= itinerary_->program().forward);
+    holds_ = hold;
+    held_.clear();
     while (next_ < itinerary_->stages().size())
         advance();
     active_ = false;
     throw_alone();
+}
+
+SHARDWISE_INLINE void Flight::run_held() {
+    for (const PlacedStep* const step : held_)
+        run(*step);
 }
 
 SHARDWISE_INLINE void Flight::withdraw() noexcept {
@@ -71,14 +78,21 @@ SHARDWISE_INLINE void Flight::advance() {
     if (in_flight_) complete(next_ - 1);
     const Stage& stage = itinerary_->stages()[next_];
     for (const PlacedStep& step : stage.local) {
-        const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
-        enter(step);
-        step.step->code->run(parts_of(step), env_);
-        if (tracer_ != nullptr)
-            tracer_->add(step.step->name, SpanKind::compute, short_number(), begin, 0, span_of(step.looks_up));
+        if (holds_ && step.step->calls->commits)
+            held_.push_back(&step);
+        else
+            run(step);
     }
     if (!stage.posts.empty()) post(next_);
     ++next_;
+}
+
+SHARDWISE_INLINE void Flight::run(const PlacedStep& step) {
+    const std::int64_t begin = tracer_ == nullptr ? 0 : tracer_->now();
+    enter(step);
+    step.step->code->run(parts_of(step), env_);
+    if (tracer_ != nullptr)
+        tracer_->add(step.step->name, SpanKind::compute, short_number(), begin, 0, span_of(step.looks_up));
 }
 
 SHARDWISE_INLINE void Flight::post(std::size_t s) {

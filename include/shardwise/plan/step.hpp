@@ -130,6 +130,7 @@ struct StepCalls {
     std::span<const TapeKind* const> tapes;
     std::span<const StateKind* const> states;
     bool exchanges;
+    bool commits;  ///< it is the last to change trained state: a flight may hold it back (Flight::hold)
     Members (*group)(const Topology&);  ///< null: it names none
     Members (*under)(const Topology&);
     const StepCode& (*code)();
@@ -148,6 +149,10 @@ concept NamesGroup = requires {
 template <class S>
 concept NamesUnder = requires {
     typename S::Under;
+};
+template <class S>
+concept Commits = requires {
+    requires S::commits;
 };
 template <class S>
 concept HasTape = requires {
@@ -292,6 +297,7 @@ constexpr StepCalls step_calls() {
                     .tapes = TapesOf<Domain, typename S::Uses>::span,
                     .states = States::span,
                     .exchanges = IsExchange<S>,
+                    .commits = Commits<S>,
                     .group = nullptr,
                     .under = nullptr,
                     .code = &code_of<Domain, S>};

@@ -16,6 +16,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/exact_sum.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
@@ -143,6 +144,15 @@ class LayerBase {
     ///         no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
 
+    /// With LayerOptions::clip_norm: squares of other gradients of the model that count in the norm of the next
+    /// `backward`, such as those of its dense parameters, summed over all ranks. Not collective, and the same on all
+    /// ranks. \throws BadInput where there is no such clipping
+    void clip_with(const ExactSum& squares);
+    /// With it: the norm that the last `backward` found, and what it multiplied gradients by, 1 for none; the others'
+    /// are to be multiplied by it, too.
+    [[nodiscard]] double gradient_norm() const noexcept { return gradient_norm_; }
+    [[nodiscard]] float gradient_scale() const noexcept { return gradient_scale_; }
+
     /// The short form, one batch from start to end: looks it up; valid until the next call. Collective.
     template <class Id>
     LayerVectors forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
@@ -204,7 +214,9 @@ class LayerBase {
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
                                          BatchKind kind = BatchKind::any, SyncTally* sync = nullptr) const {
-        return blueprint_.predict_cost(batches, tally, comm_.rank(), kind, sync);
+        LayerCost cost = blueprint_.predict_cost(batches, tally, comm_.rank(), kind, sync);
+        add_clipping(cost);
+        return cost;
     }
 
     /// Makes the copies of every row in all groups equal, where steps were made since they were: each weight and moment
@@ -319,6 +331,9 @@ class LayerBase {
     void finish(detail::LayerState& state, const SourceLocation& where);
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void settle_tables();
+    void check_clipping() const;
+    void clip_by_norm(detail::LayerState& state, const SourceLocation& where);
+    void add_clipping(LayerCost& cost) const;
     void make_stores();
     void make_way(BatchKind kind);
     detail::LayerState& free_state(BatchKind kind);
@@ -347,6 +362,9 @@ class LayerBase {
     steps::WorkMemory work_;
     TableRules rules_;
     std::vector<TableSettings> settings_;  // (table)
+    ExactSum other_squares_;               // of the next backward
+    double gradient_norm_ = 0.0;
+    float gradient_scale_ = 1.0F;
     RowCounts row_counts_;
     RequestCounts request_counts_;
     std::vector<steps::LookedUpRows> looked_up_;  // (part)

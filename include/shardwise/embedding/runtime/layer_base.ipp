@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <new>
 #include <numeric>
+#include <utility>
 
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/core/at.hpp"
@@ -77,6 +79,9 @@ SHARDWISE_INLINE void LayerBase::settle_tables() {
             {.rule = settings.rule.get(), .change = {.clip_value = settings.clip_value, .l2 = settings.l2}});
         settings_.push_back(std::move(settings));
     }
+    digest_.add(options_.clip_norm);
+    rules_.by_norm = options_.clip_norm != 0.0F;
+    check_clipping();
     if (used == options_.by_table.size()) return;
     for (const auto& [name, settings] : options_.by_table)
         if (std::none_of(tables().begin(), tables().end(), [&](const auto& table) { return table.name == name; }))
@@ -192,9 +197,77 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
                                                          static_cast<double>(settings_[t].weight_decay));
     }
     finish_sync();
-    state.flight.finish_backward();
+    state.flight.finish_backward(rules_.by_norm);
+    if (rules_.by_norm) clip_by_norm(state, where);
     ++steps_;
     if (blueprint_.groups().syncs_at(steps_)) start_sync(where);
+}
+
+/// The rows' gradients are summed, and no row has changed: their norm is found, and then they learn.
+SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const SourceLocation& where) {
+    ExactSum squares;
+    rules_.squares = &squares;
+    state.flight.run_held();
+    rules_.squares = nullptr;
+    const ExactSum::Words mine = squares.words();
+    ExactSum all = std::exchange(other_squares_, {});
+    for (const auto& theirs : all_gather_v<std::int64_t>(comm_, mine, where)) {
+        if (theirs.size() != mine.size())
+            throw Mismatch{concat({"clipping by norm: a rank sent ", theirs.size(), " words, and ", mine.size(),
+                                   " are expected: give all ranks the same layer"})};
+        ExactSum::Words words{};
+        std::copy(theirs.begin(), theirs.end(), words.begin());
+        all += ExactSum::from(words);
+    }
+    gradient_norm_ = std::sqrt(all.value());
+    if (!std::isfinite(gradient_norm_))
+        throw BadInput{
+            "the sums of gradients over all samples are not finite, so they have no norm to clip by: scale the loss "
+            "down; no row has changed"};
+    const double most = static_cast<double>(options_.clip_norm);
+    gradient_scale_ = gradient_norm_ > most ? static_cast<float>(most / (gradient_norm_ + 1e-6)) : 1.0F;
+    for (TableRules::Table& table : rules_.tables)
+        table.change.scale = gradient_scale_;
+    state.flight.run_held();
+    for (TableRules::Table& table : rules_.tables)
+        table.change.scale = 1.0F;
+}
+
+SHARDWISE_INLINE void LayerBase::clip_with(const ExactSum& squares) {
+    if (!rules_.by_norm)
+        throw BadInput{"clip_with of a layer that does not clip by norm: give LayerOptions::clip_norm"};
+    other_squares_ = squares;
+}
+
+SHARDWISE_INLINE void LayerBase::add_clipping(LayerCost& cost) const {
+    if (!rules_.by_norm) return;
+    for (int from = 0; from < comm_.size(); ++from)
+        for (int to = 0; to < comm_.size(); ++to)
+            if (from != to)
+                cost.backward.at(from, to) +=
+                    {.payload = static_cast<std::int64_t>(sizeof(ExactSum::Words)), .control = 0, .messages = 1};
+}
+
+/// \throws BadInput for a norm that is no number, and layers whose gradients are not there before a row changes
+SHARDWISE_INLINE void LayerBase::check_clipping() const {
+    const float norm = options_.clip_norm;
+    if (norm == 0.0F) return;
+    const auto refuse = [](const char* why) { throw BadInput{concat({"LayerOptions::clip_norm ", why})}; };
+    if (!std::isfinite(norm) || norm < 0.0F) refuse("is no number above 0: give one, or 0 for no clipping");
+    if (!learns()) refuse("of a layer that learns nothing has no effect: leave it out");
+    if (groups().count() > 1)
+        refuse("of a layer with replica groups, which each have gradients of their own: clip by value");
+    if (blueprint_.has_modules())
+        refuse("of a layer whose towers have modules, whose gradients are summed after the tables': clip by value");
+    for (const LayerBlueprint::Part& part : blueprint_.parts())
+        for (const TablePlacement& table : part.placement.tables) {
+            const TableSettings& settings = at(settings_, table.table);
+            if (table.shards.size() > 1 && part.placement.splits == Splits::columns && settings.rule->needs_row_norm() &&
+                settings.l2 != 0.0F)
+                refuse(
+                    "with l2 of a table whose columns are split, under an optimizer that needs norms of rows: these "
+                    "are exchanged before the clipping is known; split rows, or decouple the decay");
+        }
 }
 
 SHARDWISE_INLINE bool LayerBase::sync(const SourceLocation& where) {

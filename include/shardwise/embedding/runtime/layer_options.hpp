@@ -56,6 +56,10 @@ struct LayerOptions {
     std::uint64_t seed = 1;           ///< of the initial weights
     TableSettings all_tables = {};    ///< of tables that `by_table` does not name: initial values, decay, clipping
     SettingsByTable by_table = {};    ///< by the table's name, in place of `all_tables`
+    /// Above 0: gradients are multiplied by clip_norm / (n + 1e-6) where their norm n, of all tables' rows over all
+    /// ranks and of what LayerBase::clip_with was told, is greater (torch.nn.utils.clip_grad_norm_). One message a peer
+    /// more.
+    float clip_norm = 0.0F;
     /// Whether backward looks at every number of the gradient first: one that is no finite number is bad input.
     bool check_gradients = true;
     /// Which tables are placed together, each tower on its part of the hosts. None given: on all hosts, but with

@@ -36,7 +36,7 @@ struct NormsTape final : Exchange {
             RowSet& rows = lanes.rows[k];
             Set& set = sets[k];
             const RowChange& change = at(rules.tables, at(placement.tables, held.shards[k].table).table).change;
-            const bool changes = change.of_gradient();
+            const bool changes = change.of_gradient();  // by norm: the scale is still 1, and there is no l2
             const float* const weights = at(store.shards(), rows.slot).weights.data();
             const auto count = static_cast<std::size_t>(rows.touched());
             set.sums.on(memory).resize(count * static_cast<std::size_t>(rows.dim));

@@ -30,11 +30,13 @@ struct UpdateFamily {
 SHARDWISE_INLINE const StepCode& step_code(EmbeddingDomain, UpdateFamily);
 
 /// Folds the gradient of every touched row and applies the rule to it, row by row. Local. Reads and writes each touched
-/// row and its state once, and reads each contribution once.
+/// row and its state once, and reads each contribution once. Where gradients are clipped by their norm it runs twice:
+/// first it changes nothing and adds the squares of what it folds (TableRules::squares).
 template <class Rule, class Order>
 struct Update {
     using Adjoint = Plan<>;
     using Uses = boost::mp11::mp_list<Update>;
+    static constexpr bool commits = true;
     using Sees = UpdateFamily::Sees;
     using Family = UpdateFamily;
     using Tape = UpdateTape;

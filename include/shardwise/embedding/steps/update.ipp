@@ -28,15 +28,23 @@ struct UpdateBody {
         Tape& tape = view.tape<UpdateTape>();
         std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
         Store& store = view.state<Store>();
+        const TableRules& rules = view.state<TableRules>();
         const Slots slots{store.element_slots(), store.row_slots()};
         tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
         for (const RowSet& set : lanes.rows) {
             ShardStore& shard = at(store.shards(), set.slot);
             const TablePlacement& table = at(view.state<Placement>().tables, shard.table);
-            const TableRules::Table& own = at(view.state<TableRules>().tables, table.table);
+            const TableRules::Table& own = at(rules.tables, table.table);
             const bool needs_norm = own.rule->needs_row_norm();
-            const bool changes = own.change.of_gradient() && !set.changed;
-            const Learner learner{own, shard, table.dim};
+            if (rules.squares != nullptr) {
+                tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim));
+                add_squares(set, own.change, view.state<Placement>(), env, tape, *rules.squares);
+                continue;
+            }
+            // Of what RowNorms has changed, the scale is left.
+            const bool changes = set.changed ? own.change.scale != 1.0F : own.change.of_gradient();
+            const double scale = static_cast<double>(own.change.scale);
+            const Learner learner{own, shard, table.dim, set.changed};
             Sums sums{tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim)).data(), set.dim};
             const double* norms = set.sums_of_squares;
             const std::int64_t ahead = rows_ahead(set.dim, 1);
@@ -68,7 +76,7 @@ struct UpdateBody {
                     }
                     if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
                 }
-                if (norms != nullptr) norm = *norms++;
+                if (norms != nullptr) norm = *norms++ * (scale * scale);
                 return TouchedRow{.row = RowSet::row(set.single[i]), .gradient = sum, .sum_of_squares = norm};
             });
             learner(set.several, [&](std::int64_t i) {
@@ -79,7 +87,7 @@ struct UpdateBody {
                 if (changes) learner.change(terms.row, place);
                 double squares = 0.0;
                 if (norms != nullptr)
-                    squares = *norms++;
+                    squares = *norms++ * (scale * scale);
                 else if (needs_norm)
                     squares = sum_of_squares(place, set.dim);
                 return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = squares};
@@ -97,6 +105,17 @@ struct UpdateBody {
 
   private:
     static constexpr int together = RowRule::most_rows;
+
+    /// The squares of the set's gradients, clipped by value. Rows with copies count once.
+    static void add_squares(const RowSet& set, const RowChange& change, const Placement& placement, const StepEnv& env,
+                            Tape& tape, ExactSum& squares) {
+        if (placement.copy_of(env.rank) != 0) return;
+        for (std::int64_t i = 0; i < set.touched(); ++i) {
+            tape.fold(set, set.terms(i), env.topology, tape.sums.data());
+            if (!set.changed) change.clip(tape.sums.data(), set.dim);
+            squares.add_squares({tape.sums.data(), static_cast<std::size_t>(set.dim)});
+        }
+    }
 
     /// Places for gradients, in turns: as many as rows are updated together. A row that begins a turn may still need
     /// the sum that the turn before ended with, and so has not taken a place of its own.
@@ -130,11 +149,17 @@ struct UpdateBody {
         const TableRules::Table& own;
         ShardStore& shard;
         int table_dim;
+        bool changed;  // but for the scale
 
         [[nodiscard]] float* weights(LocalRow row) const {
             return shard.weights.data() + static_cast<std::int64_t>(row) * shard.dim;
         }
-        void change(LocalRow row, float* gradient) const { own.change.apply(gradient, weights(row), shard.dim); }
+        void change(LocalRow row, float* gradient) const {
+            if (changed)
+                own.change.rescale(gradient, shard.dim);
+            else
+                own.change.apply(gradient, weights(row), shard.dim);
+        }
 
         /// \param next  gives the i-th of `count` rows
         template <class Next>

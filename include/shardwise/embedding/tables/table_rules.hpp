@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shardwise/core/config.hpp"
+#include "shardwise/core/exact_sum.hpp"
 #include "shardwise/embedding/tables/row_rule.hpp"
 #include "shardwise/optimizer/optimizer.hpp"
 
@@ -30,11 +31,14 @@ struct RowChange {
             gradient[d] = low > clip_value ? clip_value : low;
         }
     }
-    void apply(float* gradient, const float* weights, int dim) const noexcept {
-        clip(gradient, dim);
+    void rescale(float* gradient, int dim) const noexcept {
         if (scale != 1.0F)
             for (int d = 0; d < dim; ++d)
                 gradient[d] *= scale;
+    }
+    void apply(float* gradient, const float* weights, int dim) const noexcept {
+        clip(gradient, dim);
+        rescale(gradient, dim);
         if (l2 != 0.0F)
             for (int d = 0; d < dim; ++d)
                 gradient[d] = std::fma(l2, weights[d], gradient[d]);
@@ -54,7 +58,9 @@ struct TableRules {
         UpdateStep step = {};
         RowChange change = {};
     };
-    std::vector<Table> tables;  ///< (number in the layer)
+    std::vector<Table> tables;    ///< (number in the layer)
+    bool by_norm = false;         ///< gradients are clipped by their norm: `scale` is known once all are summed
+    ExactSum* squares = nullptr;  ///< not null: the update adds the squares of gradients to it, and changes nothing
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
