@@ -479,6 +479,74 @@ def make_sequences():
     return {"format": 1, "torch": torch.__version__, "cases": cases}
 
 
+SETTINGS = {  # run: (optimizer, settings of tables 'a' and 'b', clipping by norm)
+    "sgd_l2": ("sgd", {"learning_rate": 0.3, "l2": 0.1}, {"learning_rate": 0.05}, 0),
+    "adagrad_l2": ("adagrad", {"learning_rate": 0.1, "l2": 0.3}, {"learning_rate": 0.2, "l2": 0.01}, 0),
+    "adam_l2": ("adam", {"learning_rate": 0.02, "l2": 0.2}, {"learning_rate": 0.05, "beta1": 0.8, "beta2": 0.9}, 0),
+    "adamw": ("adam", {"learning_rate": 0.02, "weight_decay": 0.5}, {"learning_rate": 0.05, "weight_decay": 0.1}, 0),
+    "rms_prop_l2": ("rms_prop", {"learning_rate": 0.01, "l2": 0.2}, {"learning_rate": 0.02, "decay": 0.9}, 0),
+    "clip_value": ("sgd", {"learning_rate": 0.3, "clip_value": 0.25}, {"learning_rate": 0.3, "clip_value": 1.5}, 0),
+    "clip_norm": ("adagrad", {"learning_rate": 0.1}, {"learning_rate": 0.2, "l2": 0.1}, 2.5),
+    "clip_both": ("sgd", {"learning_rate": 0.3, "clip_value": 0.5, "l2": 0.05}, {"learning_rate": 0.1}, 4.0),
+}
+
+
+def settings_run(kind, settings, clip_norm, case, dtype):
+    """Trains both tables and a dense vector on gradients that are given, all rows touched in every step, so that PyTorch's
+    optimizers of dense tensors, which alone have weight decay, do what lazy ones do."""
+    tables = [nn.Parameter(t.to(dtype, copy=True)) for t in case["initial"]]
+    dense = nn.Parameter(case["dense"].to(dtype, copy=True))
+    groups = []
+    for table, own in zip(tables, settings):
+        group = {"params": [table], "lr": own["learning_rate"], "weight_decay": own.get("l2", own.get("weight_decay", 0.0))}
+        if kind == "adam":
+            group |= {"betas": (own.get("beta1", 0.9), own.get("beta2", 0.999)), "eps": 1e-8}
+        if kind == "rms_prop":
+            group |= {"alpha": own.get("decay", 0.99), "eps": 1e-8}
+        if kind == "adagrad":
+            group |= {"eps": 1e-10}
+        groups.append(group)
+    decoupled = any("weight_decay" in own for own in settings)
+    of = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "rms_prop": torch.optim.RMSprop,
+          "adam": torch.optim.AdamW if decoupled else torch.optim.Adam}[kind]
+    optimizers = [of(groups), torch.optim.SGD([dense], lr=0.1)]
+    norms = []
+    for step in case["steps"]:
+        for table, ids, gradient in zip(tables, step["ids"], step["gradients"]):
+            table.grad = torch.zeros_like(table).index_add(0, ids, gradient.to(dtype))
+        dense.grad = step["dense"].to(dtype, copy=True)
+        for table, own in zip(tables, settings):
+            if "clip_value" in own:
+                torch.nn.utils.clip_grad_value_([table], own["clip_value"])
+        if clip_norm:
+            norms.append(float(torch.nn.utils.clip_grad_norm_([*tables, dense], clip_norm)))
+        for optimizer in optimizers:
+            optimizer.step()
+    return {"tables": [t.detach() for t in tables], "dense": dense.detach(), "norms": norms}
+
+
+def make_settings():
+    generator = torch.Generator().manual_seed(11)
+    rows, dim, samples = [6, 3], 5, 16
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    case = {"initial": [normal(r, dim) for r in rows], "dense": normal(7), "steps": []}
+    for _ in range(8):
+        ids = [torch.cat([torch.arange(r), torch.randint(r, (samples - r,), generator=generator)]) for r in rows]
+        ids = [i[torch.randperm(samples, generator=generator)] for i in ids]
+        case["steps"].append({"ids": ids, "gradients": [normal(samples, dim) * 0.3 for _ in rows], "dense": normal(7)})
+    runs = {}
+    for name, (kind, a, b, clip_norm) in SETTINGS.items():
+        wide = settings_run(kind, [a, b], clip_norm, case, torch.float64)
+        single = settings_run(kind, [a, b], clip_norm, case, torch.float32)
+        for one, other in zip([*wide["tables"], wide["dense"]], [*single["tables"], single["dense"]]):
+            assert (one - other).abs().max() < AGREEMENT, name
+        runs[name] = {"optimizer": kind, "a": a, "b": b, "clip_norm": clip_norm, "final": wide}
+    return {"format": 1, "torch": torch.__version__, "rows": rows, "dim": dim, "samples": samples, **case, "runs": runs}
+
+
 def text(value, indent=0):
     """JSON with a line for each key and each list of numbers; nine digits bring a single-precision number back."""
     pad = " " * (indent + 1)
@@ -505,7 +573,7 @@ def main():
         path.write_text(text(case) + "\n")
         print(f"{path}: seed {case['seed']}, {path.stat().st_size} bytes,", end=" ")
         print({run: [round(r["losses"][0], 3), round(r["losses"][-1], 3)] for run, r in case["runs"].items()})
-    for name, make in (("modules", make_modules), ("sequences", make_sequences)):
+    for name, make in (("modules", make_modules), ("sequences", make_sequences), ("settings", make_settings)):
         path = folder / f"{name}.json"
         path.write_text(text(make()) + "\n")
         print(f"{path}: {path.stat().st_size} bytes")

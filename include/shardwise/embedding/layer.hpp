@@ -72,7 +72,7 @@ class EmbeddingLayer final : public LayerBase {
                                                   const module_config& module = {}) {
         return {topology,       std::move(tables), layer_traits<policies>(rule, module),
                 options.towers, options.rows,      options.groups,
-                options.room,   options.bound};
+                options.room,   options.bound,     options.clip_norm != 0.0F};
     }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this

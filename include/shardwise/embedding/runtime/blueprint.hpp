@@ -102,13 +102,15 @@ class LayerBlueprint {
     /// constants of a module that do not fit, groups that there are not, and a bound that LayerBound refuses
     LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
                    const RowPlan* rows = nullptr, const GroupOptions& groups = {}, std::int64_t room = 0,
-                   const BoundOptions& bound = {},
+                   const BoundOptions& bound = {}, bool clips_by_norm = false,
                    std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
     /// That the tables are placed on, with the layer's towers: of a group, whose ranks are numbered by their index.
     [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
     /// Which ranks of the world are in which group; one of all ranks where there is no other.
     [[nodiscard]] const LayerGroups& groups() const noexcept { return groups_; }
+    /// Whether gradients are clipped by their norm, for which ranks exchange sums of squares.
+    [[nodiscard]] bool clips_by_norm() const noexcept { return clips_by_norm_; }
     /// How far ranks may be apart.
     [[nodiscard]] const LayerBound& bound() const noexcept { return bound_; }
     /// (forward round): what its slots have room for. Not collective: a pure function, the same on all ranks.
@@ -262,6 +264,7 @@ class LayerBlueprint {
     std::vector<TableConfig> tables_;
     LayerFeatures features_;
     LayerBound bound_;
+    bool clips_by_norm_;
     std::vector<TableConfig> inner_tables_;  // as the plans of tables see them: coalesced, with one feature each
     LayerFeatures inner_features_;
     CoalescedTables coalesced_tables_;

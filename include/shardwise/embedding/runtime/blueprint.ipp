@@ -18,13 +18,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                 LayerTraits traits, Towers towers, const RowPlan* rows,
                                                 const GroupOptions& groups, std::int64_t room,
-                                                const BoundOptions& bound, std::pmr::memory_resource& memory)
+                                                const BoundOptions& bound, bool clips_by_norm,
+                                                std::pmr::memory_resource& memory)
     : traits_{std::move(traits)},
       groups_{Topology::checked(topology), merged(traits_.groups, groups), traits_.rule->learns()},
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
       features_{tables_, traits_.pools},
-      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns(), traits_.at_owner} {
+      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns(), traits_.at_owner},
+      clips_by_norm_{clips_by_norm} {
     traits_.rule = for_groups(traits_.rule, groups_.count());
     check_sizes();
     inner_tables_ = tables_;

@@ -7,6 +7,7 @@
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/exact_sum.hpp"
 #include "shardwise/embedding/copies/lanes.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
@@ -17,6 +18,21 @@
 /// What a layer on paper says of a step.
 
 namespace shardwise::inline SHARDWISE_ABI {
+
+namespace detail {
+
+/// What ranks tell each other of the norm of gradients: a sum of squares, one message from each rank to each other.
+template <class Count>
+void add_clipping(const Topology& world, TrafficMatrixOf<Count>& traffic) {
+    for (int from = 0; from < world.ranks(); ++from)
+        for (int to = 0; to < world.ranks(); ++to) {
+            if (from == to) continue;
+            traffic.at(from, to).payload += static_cast<std::int64_t>(sizeof(ExactSum::Words));
+            traffic.at(from, to).messages += 1;
+        }
+}
+
+}  // namespace detail
 
 /// Shows a reader's lanes the states of the plans.
 template <class Lanes>
@@ -204,6 +220,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
     if (!bound_.errors_stay()) shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
     for (const SegmentCost& segment : cost.segments)
         (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
+    if (clips_by_norm_) shardwise::detail::add_clipping(world(), cost.backward);
     if (whole != nullptr) tally_flight_messages(cost.segments, rank, *whole, kind);
     if (groups_.syncs_at(++sync->steps_)) cost.sync_segments = predict_sync(*sync, rank);
     for (const SegmentCost& segment : cost.sync_segments)
@@ -268,6 +285,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
     shardwise::detail::add_witnesses(traits_.program, topology_, groups, cost.segments);
     for (const ExpectedSegment& segment : cost.segments)
         (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
+    if (clips_by_norm_) shardwise::detail::add_clipping(world(), cost.backward);
     for (std::size_t i = 0; i < tallies.size(); ++i)
         tally_messages(cost.segments, world(),
                        groups.rank_of(groups.group_of(first), groups.index_of(first) + static_cast<int>(i)),

@@ -214,9 +214,7 @@ class LayerBase {
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
                                          BatchKind kind = BatchKind::any, SyncTally* sync = nullptr) const {
-        LayerCost cost = blueprint_.predict_cost(batches, tally, comm_.rank(), kind, sync);
-        add_clipping(cost);
-        return cost;
+        return blueprint_.predict_cost(batches, tally, comm_.rank(), kind, sync);
     }
 
     /// Makes the copies of every row in all groups equal, where steps were made since they were: each weight and moment
@@ -333,7 +331,6 @@ class LayerBase {
     void settle_tables();
     void check_clipping() const;
     void clip_by_norm(detail::LayerState& state, const SourceLocation& where);
-    void add_clipping(LayerCost& cost) const;
     void make_stores();
     void make_way(BatchKind kind);
     detail::LayerState& free_state(BatchKind kind);

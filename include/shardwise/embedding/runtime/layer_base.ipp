@@ -23,10 +23,16 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     : comm_{comm},
       options_{options},
       own_memory_{options.memory == nullptr ? std::make_unique<MemoryAccount>() : nullptr},
-      blueprint_{
-          comm.topology(), std::move(tables), std::move(traits),
-          options.towers,  options.rows,      options.groups,
-          options.room,    options.bound,     (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
+      blueprint_{comm.topology(),
+                 std::move(tables),
+                 std::move(traits),
+                 options.towers,
+                 options.rows,
+                 options.groups,
+                 options.room,
+                 options.bound,
+                 options.clip_norm != 0.0F,
+                 (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
       index_{groups().index_of(comm.rank())},
       given_{blueprint_.given_features(comm.rank())},
       towers_{blueprint_.towers()},
@@ -239,15 +245,6 @@ SHARDWISE_INLINE void LayerBase::clip_with(const ExactSum& squares) {
     other_squares_ = squares;
 }
 
-SHARDWISE_INLINE void LayerBase::add_clipping(LayerCost& cost) const {
-    if (!rules_.by_norm) return;
-    for (int from = 0; from < comm_.size(); ++from)
-        for (int to = 0; to < comm_.size(); ++to)
-            if (from != to)
-                cost.backward.at(from, to) +=
-                    {.payload = static_cast<std::int64_t>(sizeof(ExactSum::Words)), .control = 0, .messages = 1};
-}
-
 /// \throws BadInput for a norm that is no number, and layers whose gradients are not there before a row changes
 SHARDWISE_INLINE void LayerBase::check_clipping() const {
     const float norm = options_.clip_norm;
@@ -262,8 +259,8 @@ SHARDWISE_INLINE void LayerBase::check_clipping() const {
     for (const LayerBlueprint::Part& part : blueprint_.parts())
         for (const TablePlacement& table : part.placement.tables) {
             const TableSettings& settings = at(settings_, table.table);
-            if (table.shards.size() > 1 && part.placement.splits == Splits::columns && settings.rule->needs_row_norm() &&
-                settings.l2 != 0.0F)
+            if (table.shards.size() > 1 && part.placement.splits == Splits::columns &&
+                settings.rule->needs_row_norm() && settings.l2 != 0.0F)
                 refuse(
                     "with l2 of a table whose columns are split, under an optimizer that needs norms of rows: these "
                     "are exchanged before the clipping is known; split rows, or decouple the decay");
