@@ -62,9 +62,13 @@ class MpiCommunicator {
         if (outstanding_ != 0) comm_.release();
     }
 
+    /// This process's number, from 0 on.
     [[nodiscard]] int rank() const noexcept { return rank_; }
+    /// Counts those who use the communicator: 0, 1, ..., see Enrolling.
     [[nodiscard]] int enroll() noexcept { return enrolled_++; }
+    /// How many ranks there are.
     [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
+    /// Which ranks share a host, and how many hosts there are.
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
     /// Number of rounds that are posted and not yet known to be complete.
     [[nodiscard]] std::int64_t outstanding() const noexcept { return outstanding_; }

@@ -24,6 +24,7 @@ struct Adam {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 2;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float step_size;
         float mean_share;    ///< 1 - beta1

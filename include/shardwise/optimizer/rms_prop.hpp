@@ -21,6 +21,7 @@ struct RmsProp {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 1;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float learning_rate;
         float square_share;  ///< 1 - alpha

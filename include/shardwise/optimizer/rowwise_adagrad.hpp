@@ -66,6 +66,7 @@ struct RowwiseAdagrad {
     static constexpr int row_slots = 1;
     static constexpr int element_slots = 0;
     static constexpr bool needs_row_norm = true;
+    /// What row() hands to element().
     struct Row {
         float scale;
     };

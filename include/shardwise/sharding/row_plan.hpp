@@ -43,6 +43,7 @@ struct RowPlan {
 
     /// The plan of a table. \throws BadInput where there is none
     [[nodiscard]] const TableRowPlan& of(const std::string& table) const;
+    /// Adds all of it to a digest, by which ranks compare what they were given.
     void add_to(Digest& digest) const;
     friend bool operator==(const RowPlan&, const RowPlan&) = default;
 };

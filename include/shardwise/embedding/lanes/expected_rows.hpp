@@ -52,6 +52,7 @@ struct Touches {
 /// the table: as ranks that hold copies deal rows among them.
 class ExpectedRows {
   public:
+    /// Where the rows are.
     struct Where {
         const ShardMap* map = nullptr;
         int shards = 1;                 ///< that have rows of their own: 1 where columns are split
