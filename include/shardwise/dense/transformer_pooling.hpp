@@ -43,7 +43,9 @@ class TransformerPooling {
         AttentionMask mask = {};  ///< causal: an item sees those before it and itself
     };
 
-    /// Reserves its parameters: `<name>.positions.weight` (longest, dimension), `<name>.<block>...` (see
+    /// Reserves its parameters.
+    ///
+    /// Their names are `<name>.positions.weight` (longest, dimension), `<name>.<block>...` (see
     /// TransformerBlock) and `<name>.norm...` (see LayerNorm).
     /// \throws BadInput when there is no block, or the heads do not divide the dimension
     TransformerPooling(ParameterSet& set, const std::string& prefix, const HistoryShape& shape, const Config& config,
