@@ -100,7 +100,8 @@ class MpiCommunicator {
         return Ticket{std::uint64_t{round.generation} << 32U | index};
     }
 
-    /// Makes progress on everything and says whether the round is complete. \throws Mismatch, or Error when MPI does
+    /// Makes progress on everything and says whether the round is complete.
+    /// \throws Mismatch where another size arrives than was expected \throws Error when MPI reports one
     [[nodiscard]] bool test(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);
@@ -112,8 +113,9 @@ class MpiCommunicator {
         return true;
     }
 
-    /// Blocks until the round is complete, making progress on everything. \throws Mismatch, DeadlinePassed (after
-    /// printing all that this rank waits for), or Error when MPI reports one
+    /// Blocks until the round is complete, making progress on everything.
+    /// \throws Mismatch where another size arrives than was expected \throws DeadlinePassed after printing all that
+    /// this rank waits for \throws Error when MPI reports one
     void wait(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);

@@ -19,6 +19,7 @@ class ThreadWorld {
   public:
     /// A world with the default options. \throws BadInput as the other
     explicit ThreadWorld(Topology topology) : ThreadWorld{ThreadWorldOptions{.topology = topology}} {}
+    /// A world of these hosts and ranks.
     /// \throws BadInput for a topology without hosts or ranks, or towers that do not divide the hosts
     explicit ThreadWorld(const ThreadWorldOptions& options) : state_{checked(options)} {}
 

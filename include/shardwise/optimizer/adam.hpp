@@ -37,6 +37,7 @@ struct Adam {
     float epsilon = 1e-8F;
     float moment_scale = as_many_as_groups;  ///< of v
 
+    /// Checks the constants.
     /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
     void check() const {
         detail::require_beta(name, "beta1", beta1);

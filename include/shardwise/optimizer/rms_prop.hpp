@@ -32,6 +32,7 @@ struct RmsProp {
     float epsilon = 1e-8F;
     float moment_scale = as_many_as_groups;
 
+    /// Checks the constants.
     /// \throws BadInput for an alpha outside of [0, 1), and an epsilon that is negative or no finite number
     void check() const {
         detail::require_beta(name, "alpha", alpha);

@@ -43,8 +43,9 @@ struct WindowRows {
     double shuffled = 0.0;     ///< the same of the trace in a random order
 };
 
+/// How many rows windows of a trace have, each counted once. Not collective.
 /// \param window  b, look-ups; those behind the last whole window are left out
-/// Not collective. \throws BadInput for a window below 1 or longer than the trace, and a negative row
+/// \throws BadInput for a window below 1 or longer than the trace, and a negative row
 [[nodiscard]] WindowRows distinct_in_windows(std::span<const std::int64_t> trace, std::int64_t window,
                                              std::uint64_t seed = 0);
 

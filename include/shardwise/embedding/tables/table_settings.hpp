@@ -36,6 +36,7 @@ struct TableSettings {
     float weight_decay = 0.0F;   ///< decoupled from the gradient, times the learning rate (AdamW, FBGEMM's DECOUPLE)
     float clip_value = 0.0F;     ///< gradients of rows, summed over all samples, are cut to [-c, c]; 0: they are not
 
+    /// Checks the settings of a table. \param layers  the rule of the layer's optimizer
     /// \throws BadInput naming the table, the field and its value
     void check(const std::string& table, const RowRule& layers) const {
         const auto require = [&](const char* field, float value, bool fits, const char* allowed) {
