@@ -15,7 +15,7 @@ packages=(
 )
 if [ "${1:-check}" != build ]; then
     packages+=(
-        libgtest-dev librapidcheck-dev clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev spin
+        libgtest-dev librapidcheck-dev clang clang-format clang-tidy libclang-rt-14-dev python3 libsimgrid-dev spin doxygen
     )
 fi
 

@@ -164,6 +164,7 @@ class SafetensorsReader {
   public:
     static constexpr std::uint64_t largest_header = 100'000'000;
 
+    /// Reads the header of a file.
     /// \throws BadInput naming the file and what is wrong with it
     explicit SafetensorsReader(std::string path) : path_{std::move(path)} {
         detail::require_little_endian();

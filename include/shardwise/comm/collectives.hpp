@@ -73,6 +73,7 @@ void all_to_all_v(CommunicatorRef comm, std::span<const std::span<const T>> send
 }
 
 /// Every rank's `mine` on every rank, in the order of ranks; sizes may differ. One message a peer.
+/// \returns (rank), with its own
 template <class T>
 [[nodiscard]] std::vector<std::vector<T>> all_gather_v(CommunicatorRef comm, std::span<const T> mine,
                                                        const SourceLocation& where = SourceLocation::current()) {
@@ -105,6 +106,9 @@ template <class T>
 
 /// Every rank's `mine` on rank `root`, in the order of ranks; sizes may differ. Empty on the others, which do not wait
 /// for each other. One message from each peer to root.
+/// \param root  the rank that receives \param mine  of any size, also empty \param where  the call, for reports
+/// \returns (rank) on root, with its own; nothing on the others
+/// \throws Mismatch on root when a rank sent another type's bytes; PeerFailed when another rank fails
 template <class T>
 [[nodiscard]] std::vector<std::vector<T>> gather_v(CommunicatorRef comm, int root, std::span<const T> mine,
                                                    const SourceLocation& where = SourceLocation::current()) {

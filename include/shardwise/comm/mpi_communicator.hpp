@@ -62,9 +62,13 @@ class MpiCommunicator {
         if (outstanding_ != 0) comm_.release();
     }
 
+    /// This process's number, from 0 on.
     [[nodiscard]] int rank() const noexcept { return rank_; }
+    /// Counts those who use the communicator: 0, 1, ..., see Enrolling.
     [[nodiscard]] int enroll() noexcept { return enrolled_++; }
+    /// How many ranks there are.
     [[nodiscard]] int size() const noexcept { return topology_.ranks(); }
+    /// Which ranks share a host, and how many hosts there are.
     [[nodiscard]] Topology topology() const noexcept { return topology_; }
     /// Number of rounds that are posted and not yet known to be complete.
     [[nodiscard]] std::int64_t outstanding() const noexcept { return outstanding_; }
@@ -96,7 +100,8 @@ class MpiCommunicator {
         return Ticket{std::uint64_t{round.generation} << 32U | index};
     }
 
-    /// Makes progress on everything and says whether the round is complete. \throws Mismatch, or Error when MPI does
+    /// Makes progress on everything and says whether the round is complete.
+    /// \throws Mismatch where another size arrives than was expected \throws Error when MPI reports one
     [[nodiscard]] bool test(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);
@@ -108,8 +113,9 @@ class MpiCommunicator {
         return true;
     }
 
-    /// Blocks until the round is complete, making progress on everything. \throws Mismatch, DeadlinePassed (after
-    /// printing all that this rank waits for), or Error when MPI reports one
+    /// Blocks until the round is complete, making progress on everything.
+    /// \throws Mismatch where another size arrives than was expected \throws DeadlinePassed after printing all that
+    /// this rank waits for \throws Error when MPI reports one
     void wait(Ticket ticket) {
         throw_if_broken();
         const std::uint32_t index = find(ticket);

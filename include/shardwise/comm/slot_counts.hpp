@@ -25,6 +25,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 [[nodiscard]] constexpr int request_slots(int k) noexcept {
     return k + 1;
 }
+/// The same of answers.
 [[nodiscard]] constexpr int answer_slots(int k) noexcept {
     return k + 1;
 }

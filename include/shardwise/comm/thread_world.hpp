@@ -17,16 +17,21 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A world of threads. `run` may be called several times; a world that failed cannot be run again.
 class ThreadWorld {
   public:
+    /// A world with the default options. \throws BadInput as the other
     explicit ThreadWorld(Topology topology) : ThreadWorld{ThreadWorldOptions{.topology = topology}} {}
+    /// A world of these hosts and ranks.
     /// \throws BadInput for a topology without hosts or ranks, or towers that do not divide the hosts
     explicit ThreadWorld(const ThreadWorldOptions& options) : state_{checked(options)} {}
 
+    /// The hosts and ranks that the threads pretend to be.
     [[nodiscard]] Topology topology() const noexcept { return state_.options.topology; }
 
     /// Runs `body(ThreadCommunicator&)` on every rank, each on a thread of its own, and waits for all of them.
-    /// \throws PeerFailed when an earlier run failed, std::system_error where a rank gets no thread
+    ///
     /// When a rank throws, the waits of the others end with PeerFailed, and `run` rethrows the first rank's exception.
     /// A thread that is still stuck after the grace time ends the process with a report and status 3.
+    /// \throws PeerFailed when an earlier run failed
+    /// \throws std::system_error where a rank gets no thread
     template <class Body>
     void run(Body body) {
         run_all([&body](ThreadCommunicator& comm) { body(comm); });

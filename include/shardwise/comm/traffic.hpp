@@ -32,6 +32,7 @@ struct TierTrafficOf {
     }
     friend bool operator==(const TierTrafficOf&, const TierTrafficOf&) = default;
 };
+/// Traffic that was counted.
 using TierTraffic = TierTrafficOf<std::int64_t>;
 
 /// Traffic by tier; what a rank sends to itself moves nowhere and counts nothing.
@@ -48,6 +49,7 @@ struct TrafficOf {
     }
     friend bool operator==(const TrafficOf&, const TrafficOf&) = default;
 };
+/// Traffic by tier that was counted.
 using Traffic = TrafficOf<std::int64_t>;
 
 /// Traffic from each rank to each rank.
@@ -92,6 +94,7 @@ class TrafficMatrixOf {
     Topology topology_;
     std::vector<TierTrafficOf<Count>> cells_;
 };
+/// Traffic from each rank to each rank that was counted.
 using TrafficMatrix = TrafficMatrixOf<std::int64_t>;
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -32,39 +32,46 @@ concept WireCodec = requires(const float* from, float* to, std::byte* raw, const
 
 /// Single precision: nothing changes, blocks are used where they arrived.
 struct Fp32 {
-    static constexpr const char* name = "fp32";
-    static constexpr std::size_t bytes = 4;  ///< an element
-    static constexpr bool exact = true;
+    static constexpr const char* name = "fp32";  ///< in names of layers, plans and reports
+    static constexpr std::size_t bytes = 4;      ///< an element
+    static constexpr bool exact = true;          ///< messages hold plain floats
+    /// Writes `count` elements as they travel.
     static void encode(const float* from, std::byte* to, std::int64_t count) noexcept {
         if (count != 0) std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
     }
+    /// Reads `count` elements that have travelled.
     static void decode(const std::byte* from, float* to, std::int64_t count) noexcept {
         if (count != 0) std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
     }
+    /// What encode() and decode() do to values: nothing.
     static void round(float*, std::int64_t) noexcept {}
 };
 
 /// The upper half of single precision, rounded to nearest, ties to even; NaN stays NaN.
 struct Bf16 {
-    static constexpr const char* name = "bf16";
-    static constexpr std::size_t bytes = 2;
-    static constexpr bool exact = false;
+    static constexpr const char* name = "bf16";  ///< in names of layers, plans and reports
+    static constexpr std::size_t bytes = 2;      ///< an element
+    static constexpr bool exact = false;         ///< values are rounded
 
+    /// One element as it travels.
     [[nodiscard]] static constexpr std::uint16_t encode_one(float value) noexcept {
         const auto bits = std::bit_cast<std::uint32_t>(value);
         const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
         const std::uint32_t rounded = (bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U;
         return static_cast<std::uint16_t>(nan ? (bits >> 16U) | 0x40U : rounded);
     }
+    /// One element that has travelled.
     [[nodiscard]] static constexpr float decode_one(std::uint16_t value) noexcept {
         return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16U);
     }
+    /// Writes `count` elements as they travel.
     static void encode(const float* from, std::byte* to, std::int64_t count) noexcept {
         for (std::int64_t i = 0; i < count; ++i) {
             const std::uint16_t half = encode_one(from[i]);
             std::memcpy(to + i * 2, &half, 2);
         }
     }
+    /// Reads `count` elements that have travelled.
     static void decode(const std::byte* from, float* to, std::int64_t count) noexcept {
         for (std::int64_t i = 0; i < count; ++i) {
             std::uint16_t half = 0;
@@ -72,6 +79,7 @@ struct Bf16 {
             to[i] = decode_one(half);
         }
     }
+    /// What encode() and decode() do to values, in place.
     static void round(float* values, std::int64_t count) noexcept {
         for (std::int64_t i = 0; i < count; ++i)
             values[i] = decode_one(encode_one(values[i]));
@@ -89,6 +97,7 @@ struct Codec {
     void (*decode)(const std::byte* from, float* to, std::int64_t count) = nullptr;
     void (*round)(float* values, std::int64_t count) = nullptr;
 };
+/// The codec W as a value.
 template <WireCodec W>
 [[nodiscard]] Codec codec_of() {
     return {.name = W::name,

@@ -57,6 +57,7 @@ enum class MemoryPart : std::uint8_t {
     flights,  ///< what batches need: ids, vectors, messages
     syncs     ///< what syncs of copies need
 };
+/// How many there are.
 inline constexpr std::size_t memory_parts = 5;
 
 /// Counts bytes and allocations of one rank, by what they are for: what lives as long as a layer (tables, moments,

@@ -16,6 +16,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Parts of a message start at multiples of this many bytes; the gaps are zeros, and count as control.
 inline constexpr std::int64_t part_alignment = 8;
+/// The bytes of a part with the gap behind it.
 [[nodiscard]] constexpr std::int64_t padded_part(std::int64_t bytes) noexcept {
     return (bytes + part_alignment - 1) / part_alignment * part_alignment;
 }

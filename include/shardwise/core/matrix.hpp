@@ -18,8 +18,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 template <class T>
 class MatrixView {
   public:
+    /// Of no rows and no columns.
     constexpr MatrixView() = default;
+    /// Of rows that lie one after the other.
     constexpr MatrixView(T* data, std::int64_t rows, std::int64_t columns) : MatrixView{data, rows, columns, columns} {}
+    /// \param stride  elements from one row to the next, at least `columns`
     constexpr MatrixView(T* data, std::int64_t rows, std::int64_t columns, std::int64_t stride)
         : data_{data}, rows_{rows}, columns_{columns}, stride_{stride} {}
     /// A view of mutable elements is also a view of constant ones.
@@ -27,11 +30,17 @@ class MatrixView {
         return {data_, rows_, columns_, stride_};
     }
 
+    /// The first element of row 0.
     [[nodiscard]] constexpr T* data() const noexcept { return data_; }
+    /// How many rows there are.
     [[nodiscard]] constexpr std::int64_t rows() const noexcept { return rows_; }
+    /// How many columns there are: the elements of a row.
     [[nodiscard]] constexpr std::int64_t columns() const noexcept { return columns_; }
+    /// Elements from one row to the next.
     [[nodiscard]] constexpr std::int64_t stride() const noexcept { return stride_; }
+    /// The first of the `columns()` elements of row i, from 0 on. Not checked.
     [[nodiscard]] constexpr T* row(std::int64_t i) const noexcept { return data_ + i * stride_; }
+    /// The element in row i, column j, both from 0 on. Not checked.
     [[nodiscard]] constexpr T& operator()(std::int64_t i, std::int64_t j) const noexcept { return row(i)[j]; }
     /// Columns [first, first + count) of every row; a matrix without rows may have no memory.
     [[nodiscard]] constexpr MatrixView columns_from(std::int64_t first, std::int64_t count) const noexcept {

@@ -20,8 +20,9 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-inline constexpr int criteo_integers = 13;
-inline constexpr int criteo_categories = 26;
+inline constexpr int criteo_integers = 13;    ///< columns of integers
+inline constexpr int criteo_categories = 26;  ///< columns of categories
+/// All columns: label, integers, categories.
 inline constexpr int criteo_columns = 1 + criteo_integers + criteo_categories;
 
 /// The name of column 1 to 40: label, I1 to I13, C1 to C26.

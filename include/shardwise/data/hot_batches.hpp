@@ -76,6 +76,7 @@ enum class HotOrder : std::uint8_t {
     first    ///< hot ones before all others: the data is read twice
 };
 
+/// How large batches are, and in which order they come.
 struct HotBatchesOptions {
     std::int64_t batch = 1;      ///< samples a rank of a batch of others
     std::int64_t hot_batch = 1;  ///< of a hot one; may be larger, since it moves nothing for its samples

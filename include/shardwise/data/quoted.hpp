@@ -13,7 +13,7 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The value in quotes: what is no printable ASCII as \x1f, and at most 40 characters of it.
+/// The value in quotes: what is no printable ASCII as `\x1f`, and at most 40 characters of it.
 [[nodiscard]] inline std::string quoted(std::string_view value) {
     constexpr std::size_t shown = 40;
     constexpr std::string_view digits = "0123456789abcdef";

@@ -25,6 +25,7 @@ struct Slice {
     int rank = 0;
     int ranks = 1;
 
+    /// Checks the numbers.
     /// \throws BadInput when batch or ranks is not positive or rank is not in [0, ranks)
     void validate() const {
         if (batch < 1) throw BadInput{concat({"a batch of ", batch, " samples: give at least 1"})};

@@ -23,6 +23,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 class CrossInteraction {
   public:
     static constexpr const char* model = "DCN";
+    /// Run-time choices.
     struct Config {
         std::int64_t layers = 3;  ///< of the CrossNet
         std::int64_t rank = 0;    ///< of its weights; 0: full

@@ -55,8 +55,10 @@ class CrossNet {
         WideProducts wide;
     };
 
-    /// Reserves `<name>.<layer>.u.weight` (width, rank), `.u.bias` and `.v.weight` (rank, width) for each layer in
-    /// `set`, which outlives this; without a rank `<name>.<layer>.w.weight` (width, width) and `.w.bias`.
+    /// Reserves the parameters of each layer in `set`, which outlives this.
+    ///
+    /// Their names are `<name>.<layer>.u.weight` (width, rank), `.u.bias` and `.v.weight` (rank, width); without a rank
+    /// `<name>.<layer>.w.weight` (width, width) and `.w.bias`.
     ///
     /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients
     ///

@@ -32,6 +32,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 class DotInteraction {
   public:
     static constexpr const char* model = "DLRM";
+    /// There is nothing to choose.
     struct Config {};
 
     /// As a model makes one: without parameters, and of one precision, since no sum knows the batch.

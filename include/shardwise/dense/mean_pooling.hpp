@@ -33,6 +33,7 @@ class MeanPooling {
   public:
     static constexpr const char* name = "mean";
     static constexpr bool per_candidate = false;
+    /// There is nothing to choose.
     struct Config {};
 
     MeanPooling(ParameterSet&, const std::string&, const HistoryShape&, const Config&, std::pmr::memory_resource&,

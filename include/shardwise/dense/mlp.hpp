@@ -36,7 +36,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 template <class Hidden = Relu, class Last = Identity>
 class Mlp {
   public:
-    /// Reserves `<name>.<layer>.weight` and `<name>.<layer>.bias` for each layer in `set`, which outlives this.
+    /// Reserves the parameters of each layer in `set`, which outlives this.
+    ///
+    /// Their names are `<name>.<layer>.weight` and `<name>.<layer>.bias`.
     /// \param widths  inputs, outputs of each hidden layer, outputs; at least two, all positive
     /// \param work    where outputs and gradients of the layers live; a MemoryAccount's `work()`
     /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients

@@ -31,6 +31,7 @@ struct AttentionConfig {
     std::int64_t width = 0;  ///< elements of questions, items and answers
     std::int64_t heads = 1;  ///< divides the width
 
+    /// Checks the numbers.
     /// \throws BadInput with the numbers, where the heads do not divide the width
     void validate(const std::string& name) const {
         if (width < 1 || heads < 1 || width % heads != 0)

@@ -65,6 +65,7 @@ struct DenseAdagradOptions {
     double epsilon = 1e-10;
     double initial = 0.0;  ///< of the sum of squares
 
+    /// Checks the constants.
     /// \throws BadInput for numbers that are negative or not finite
     void check() const {
         detail::require_not_negative("dense_adagrad", "epsilon", epsilon);
@@ -115,6 +116,7 @@ struct DenseAdamOptions {
     double beta2 = 0.999;
     double epsilon = 1e-8;
 
+    /// Checks the constants.
     /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
     void check() const {
         detail::require_beta("dense_adam", "beta1", beta1);

@@ -33,6 +33,7 @@ class TargetAttention {
   public:
     static constexpr const char* name = "attention";
     static constexpr bool per_candidate = true;
+    /// Run-time choices.
     struct Config {
         std::int64_t heads = 2;  ///< divides the dimension
     };

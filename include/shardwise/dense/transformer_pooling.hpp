@@ -35,6 +35,7 @@ class TransformerPooling {
   public:
     static constexpr const char* name = "transformer";
     static constexpr bool per_candidate = false;
+    /// Run-time choices.
     struct Config {
         std::int64_t heads = 2;   ///< divides the dimension
         std::int64_t hidden = 0;  ///< of the feed-forward layers; 0: four times the dimension
@@ -42,8 +43,10 @@ class TransformerPooling {
         AttentionMask mask = {};  ///< causal: an item sees those before it and itself
     };
 
-    /// Reserves `<name>.positions.weight` (longest, dimension), `<name>.<block>...` (see TransformerBlock) and
-    /// `<name>.norm...` (see LayerNorm).
+    /// Reserves its parameters.
+    ///
+    /// Their names are `<name>.positions.weight` (longest, dimension), `<name>.<block>...` (see
+    /// TransformerBlock) and `<name>.norm...` (see LayerNorm).
     /// \throws BadInput when there is no block, or the heads do not divide the dimension
     TransformerPooling(ParameterSet& set, const std::string& prefix, const HistoryShape& shape, const Config& config,
                        std::pmr::memory_resource& work, DensePrecision precision)

@@ -38,12 +38,18 @@ namespace shardwise::inline SHARDWISE_ABI {
 template <class... Policies>
 class EmbeddingLayer final : public LayerBase {
   public:
+    /// The policies, axis by axis.
     using policies = LayerPolicies<Policies...>;
+    /// The optimizer: its constants.
     using rule_type = typename policies::rule;
+    /// The constants of the towers' modules.
     using module_config = typename policies::module::Config;
+    /// The plan that the policies make.
     using plan = PlanOf<policies>;
+    /// Whether the result is one matrix of pooled vectors.
     static constexpr bool pooled =
         std::is_same_v<typename policies::pooling, Sum> || std::is_same_v<typename policies::pooling, Mean>;
+    /// Whether the result is a matrix of rows for each feature.
     static constexpr bool sequences = std::is_same_v<typename policies::pooling, None>;
     static_assert(std::is_same_v<FormAfter<steps::Bags, plan>, steps::Outputs>,
                   "the plan of a layer leads from bags to outputs");
@@ -53,6 +59,7 @@ class EmbeddingLayer final : public LayerBase {
     using Output =
         std::conditional_t<pooled, MatrixView<const float>,
                            std::conditional_t<sequences, std::span<const MatrixView<const float>>, LayerVectors>>;
+    /// A gradient has the form of the result.
     using Gradient = Output;
 
     /// Places and initialises the tables. Not collective; every rank gives the same arguments (the first flight

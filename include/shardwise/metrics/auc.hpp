@@ -24,10 +24,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// probabilities near 0 and 1 tie where their logits do not.
 ///
 /// Of a world: gather scores and labels of all ranks first; the order of samples does not matter.
+/// Not collective. Cost: a sort, and 8 bytes a sample. Exact up to the last division, below 4e9 samples.
 /// \param scores, labels  (samples); a label is 0 or 1
 /// \returns NaN when the labels are all the same or there are none (no pair to compare), or when a score is NaN
 /// \throws BadInput when sizes differ or a label is neither 0 nor 1
-/// Not collective. Cost: a sort, and 8 bytes a sample. Exact up to the last division, below 4e9 samples.
 [[nodiscard]] inline double auc(std::span<const float> scores, std::span<const float> labels) {
     require_binary_labels(scores.size(), labels);
     constexpr double undefined = std::numeric_limits<double>::quiet_NaN();

@@ -34,8 +34,8 @@ struct BinarySums {
     double loss = 0;             ///< sum of log losses, nats
     double predicted = 0;        ///< sum of predicted probabilities
 
-    /// Adds samples in order. \param logits (samples) \param labels (samples), each 0 or 1
-    /// \throws BadInput when sizes differ or a label is neither; nothing is added then. Not collective
+    /// Adds samples in order. Not collective. \param logits (samples) \param labels (samples), each 0 or 1
+    /// \throws BadInput when sizes differ or a label is neither; nothing is added then
     void add_logits(std::span<const float> logits, std::span<const float> labels) {
         require_binary_labels(logits.size(), labels);
         for (std::size_t i = 0; i != labels.size(); ++i) {

@@ -26,9 +26,9 @@ struct RankingSums {
     std::int64_t twice_won = 0;  ///< 2 a pair in the right order, 1 a tie
     std::int64_t not_numbers = 0;
 
-    /// Adds samples of `candidates` scores each, the first of which is the right one's.
+    /// Adds samples of `candidates` scores each, the first of which is the right one's. Not collective.
     /// \param scores  (samples, candidates) \param candidates  at least 2
-    /// \throws BadInput when the scores are none of whole samples; nothing is added then. Not collective
+    /// \throws BadInput when the scores are none of whole samples; nothing is added then
     template <class Score>
     void add(std::span<const Score> scores, std::int64_t candidates) {
         if (candidates < 2 || std::ssize(scores) % candidates != 0)

@@ -27,7 +27,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A prediction of NaN makes the value NaN. Not collective, not thread safe. Memory: 16 bytes a bin.
 class StreamingAuc {
   public:
-    /// \param bins at least 1 \throws BadInput otherwise
+    /// Without samples. \param bins at least 1 \throws BadInput otherwise
     explicit StreamingAuc(std::int64_t bins = 1 << 16) {
         if (bins < 1) throw BadInput{concat({"an AUC of ", bins, " bins: give at least 1"})};
         counts_.resize(2 * static_cast<std::size_t>(bins) + 1);
@@ -66,10 +66,10 @@ class StreamingAuc {
     /// Forgets all samples.
     void reset() { std::fill(counts_.begin(), counts_.end(), 0); }
 
-    /// \returns the AUC of the binned predictions; NaN when all labels are the same or there are none, or when a
+    /// The AUC of the binned predictions; NaN when all labels are the same or there are none, or when a
     /// prediction was NaN
     [[nodiscard]] double value() const { return fold().value; }
-    /// \returns how far value() can be from the AUC of the predictions themselves: half of the share of pairs that
+    /// How far value() can be from the AUC of the predictions themselves: half of the share of pairs that
     /// fall into one bin. NaN where value() is
     [[nodiscard]] double error_bound() const { return fold().error_bound; }
 

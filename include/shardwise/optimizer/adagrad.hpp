@@ -20,6 +20,7 @@ struct Adagrad {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 1;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float learning_rate;
         float moment_scale;
@@ -28,6 +29,7 @@ struct Adagrad {
     float epsilon = 1e-10F;
     float moment_scale = as_many_as_groups;
 
+    /// Checks the constants.
     /// \throws BadInput for an epsilon that is negative or no finite number
     void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
     void add_to(Digest& digest) const { digest.add(epsilon).add(detail::divisor_of(moment_scale)); }

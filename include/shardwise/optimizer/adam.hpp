@@ -24,6 +24,7 @@ struct Adam {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 2;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float step_size;
         float mean_share;    ///< 1 - beta1
@@ -36,6 +37,7 @@ struct Adam {
     float epsilon = 1e-8F;
     float moment_scale = as_many_as_groups;  ///< of v
 
+    /// Checks the constants.
     /// \throws BadInput for a beta outside of [0, 1), and an epsilon that is negative or no finite number
     void check() const {
         detail::require_beta(name, "beta1", beta1);

@@ -18,6 +18,7 @@ struct Frozen {
     static constexpr int element_slots = 0;
     static constexpr bool needs_row_norm = false;
     static constexpr bool learns = false;
+    /// What row() hands to element().
     struct Row {};
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep&, float*, double, int) const { return {}; }

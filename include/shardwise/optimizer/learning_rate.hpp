@@ -51,6 +51,7 @@ struct LearningRate {
         return static_cast<float>(std::fma(static_cast<double>(base) - end, std::pow(left, decay_power), end));
     }
 
+    /// Checks the schedule.
     /// \throws BadInput for numbers that make no schedule, naming the field and its value
     void check() const {
         const auto require = [](const char* field, auto value, bool is) {

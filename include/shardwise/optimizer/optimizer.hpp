@@ -66,6 +66,7 @@ concept SparseOptimizer = requires(const O& rule, const UpdateStep& step, float*
 /// False for a rule that says that rows stay as they are, as Frozen does.
 template <class Rule>
 inline constexpr bool rule_learns = true;
+/// What the rule says itself.
 template <class Rule>
     requires requires {
         Rule::learns;

@@ -21,6 +21,7 @@ struct RmsProp {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 1;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float learning_rate;
         float square_share;  ///< 1 - alpha
@@ -31,6 +32,7 @@ struct RmsProp {
     float epsilon = 1e-8F;
     float moment_scale = as_many_as_groups;
 
+    /// Checks the constants.
     /// \throws BadInput for an alpha outside of [0, 1), and an epsilon that is negative or no finite number
     void check() const {
         detail::require_beta(name, "alpha", alpha);

@@ -66,6 +66,7 @@ struct RowwiseAdagrad {
     static constexpr int row_slots = 1;
     static constexpr int element_slots = 0;
     static constexpr bool needs_row_norm = true;
+    /// What row() hands to element().
     struct Row {
         float scale;
     };
@@ -73,6 +74,7 @@ struct RowwiseAdagrad {
     float epsilon = 1e-8F;
     float moment_scale = Scale::value;
 
+    /// Checks the constants.
     /// \throws BadInput for an epsilon that is negative or no finite number
     void check() const { detail::require_not_negative(name, "epsilon", epsilon); }
     void add_to(Digest& digest) const { digest.add(epsilon).add(detail::divisor_of(moment_scale)); }

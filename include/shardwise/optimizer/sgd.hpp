@@ -17,6 +17,7 @@ struct Sgd {
     static constexpr int row_slots = 0;
     static constexpr int element_slots = 0;
     static constexpr bool needs_row_norm = false;
+    /// What row() hands to element().
     struct Row {
         float learning_rate;
     };

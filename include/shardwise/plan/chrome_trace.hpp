@@ -63,6 +63,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Writes the spans of all ranks to a file on rank 0. Collective; rank 0 receives the text of every rank.
 /// Tracers have no common clock: make them right after a barrier, and ranks are shown as far apart as that left them.
+/// \param path  on rank 0's host; open it in Perfetto (ui.perfetto.dev) or chrome://tracing
+/// \param tracer  this rank's, the one that LayerOptions::tracer was given
+/// \param predicted  bytes of each round, shown beside those that moved; empty: none are shown
 /// \throws BadInput on every rank when the file cannot be written
 inline void write_chrome_trace(CommunicatorRef comm, const std::string& path, const Tracer& tracer,
                                const PredictedRounds& predicted = {}) {

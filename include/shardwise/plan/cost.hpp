@@ -40,6 +40,7 @@ struct CostTree {
     }
 };
 
+/// Of batches that are there.
 using SegmentCost = SegmentCostOf<std::int64_t>;
 
 /// Adds the needs of a flight's message buffers on `rank`: one to each peer for all segments, one from each peer a

@@ -21,15 +21,18 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// Traffic from each rank to each rank, in expectation.
 using ExpectedTraffic = TrafficMatrixOf<double>;
+/// What a segment moves, in expectation.
 using ExpectedSegment = SegmentCostOf<double>;
 
 /// Walks all segments of a program. Adds what the steps' buffers need for the expected sizes to tallies, one a rank
-/// from `first` on. Not collective; the same on every rank. \param tree  the domain's CostTree of its Expectation
+/// from `first` on. Not collective; the same on every rank.
 /// \param lanes_at  as `cost_at` of predict(), of the domain's Expectation
 [[nodiscard]] std::vector<ExpectedSegment> expect(const Program& program, const Topology& topology,
                                                   const std::function<void*(const BranchPath&)>& lanes_at,
                                                   std::span<MemoryTally> tallies = {}, int first = 0);
+/// The same. \param tree  the domain's CostTree of its Expectation
 template <class Expectation>
 [[nodiscard]] std::vector<ExpectedSegment> expect(const Program& program, const Topology& topology,
                                                   CostTree<Expectation>& tree, std::span<MemoryTally> tallies = {},

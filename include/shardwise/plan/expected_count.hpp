@@ -123,28 +123,32 @@ struct ExpectedCount {
     friend constexpr bool operator<(const ExpectedCount& a, const ExpectedCount& b) noexcept { return a.mean < b.mean; }
 };
 
-/// The number itself, or the mean.
+/// The number itself.
 [[nodiscard]] constexpr std::int64_t mean_of(std::int64_t number) noexcept {
     return number;
 }
+/// The mean.
 [[nodiscard]] constexpr double mean_of(const ExpectedCount& count) noexcept {
     return count.mean;
 }
-/// The number itself, or the least whole one that is no less than the mean, but for rounding.
+/// The number itself.
 [[nodiscard]] constexpr std::int64_t rounded_up(std::int64_t number) noexcept {
     return number;
 }
+/// The least whole number that is no less, but for rounding.
 [[nodiscard]] inline std::int64_t rounded_up(double number) noexcept {
     return static_cast<std::int64_t>(std::ceil(number - 1e-6));
 }
+/// The mean, rounded up.
 [[nodiscard]] inline std::int64_t rounded_up(const ExpectedCount& count) noexcept {
     return rounded_up(count.mean);
 }
 
-/// The zeros behind a part of so many bytes, or their mean.
+/// The zeros behind a part of so many bytes.
 [[nodiscard]] constexpr std::int64_t padding_of(std::int64_t bytes) noexcept {
     return padded_part(bytes) - bytes;
 }
+/// Their mean.
 [[nodiscard]] constexpr double padding_of(const ExpectedCount& bytes) noexcept {
     double padding = 0.0;
     for (std::size_t r = 1; r < Remainders::count; ++r)

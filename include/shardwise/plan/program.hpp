@@ -91,11 +91,12 @@ struct LineEntry {
     const StepCalls* merge = nullptr;                        ///< of a Together; null: a step
     std::span<const std::span<const LineEntry>> plans = {};  ///< of a Together
 };
+/// A plan as a list of its steps.
 using Line = std::span<const LineEntry>;
 
 /// Flattens a plan and its adjoint, given as lines; backward, the Togethers of a line come in the opposite order.
-/// Without an adjoint nothing is learnt. \param rename  what a step is called; empty: by its name. For lines that serve
-/// several compositions
+/// Without an adjoint nothing is learnt. \param rename  what a step is called, for lines that serve several
+/// compositions; empty: by its name
 [[nodiscard]] Program make_program(Line plan, Line adjoint,
                                    const std::function<std::string(const Instruction&)>& rename = {});
 

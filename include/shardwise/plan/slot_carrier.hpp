@@ -25,6 +25,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// The windows of a program's rounds. A flight's messages are tagged with its number, and take turns in the slots.
 struct SlotRounds {
+    /// Where the messages of a round go.
     struct Round {
         int window = -1;  ///< none: its messages travel another way
         int slots = 1;    ///< of each pair of ranks

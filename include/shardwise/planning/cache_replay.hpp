@@ -28,9 +28,10 @@ struct CacheHits {
 
 /// Replays a trace against static caches, which hold the hottest rows by count (of equal counts those of smaller
 /// numbers), and against caches that evict the row that was used least recently.
-/// \param trace  (look-up): rows, 0 or more, in the order of time \param sizes  of the caches \param seed  of the order
 /// Not collective. Cost: sorts, and log(look-ups) a look-up for caches of all sizes together. Memory: 40 bytes a
-/// look-up. \throws BadInput for fewer than two look-ups, a negative row, no size, and one below 1
+/// look-up.
+/// \param trace  (look-up): rows, 0 or more, in the order of time \param sizes  of the caches \param seed  of the order
+/// \throws BadInput for fewer than two look-ups, a negative row, no size, and one below 1
 [[nodiscard]] std::vector<CacheHits> replay_caches(std::span<const std::int64_t> trace,
                                                    std::span<const std::int64_t> sizes, std::uint64_t seed = 0);
 
@@ -42,8 +43,9 @@ struct WindowRows {
     double shuffled = 0.0;     ///< the same of the trace in a random order
 };
 
+/// How many rows windows of a trace have, each counted once. Not collective.
 /// \param window  b, look-ups; those behind the last whole window are left out
-/// Not collective. \throws BadInput for a window below 1 or longer than the trace, and a negative row
+/// \throws BadInput for a window below 1 or longer than the trace, and a negative row
 [[nodiscard]] WindowRows distinct_in_windows(std::span<const std::int64_t> trace, std::int64_t window,
                                              std::uint64_t seed = 0);
 

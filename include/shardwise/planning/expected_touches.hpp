@@ -17,9 +17,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// Sets `touches` of all tables of a plan. A row that a share q of the samples hold is touched by b samples with the
 /// probability 1 - (1 - q)^b; rows that are not in use, never.
+/// Not collective. Cost: a pass over the rows in use, and the memory of a row map while it goes on.
 /// \param use  how the tables are used: use_of() a profile or a law, or a workload's tables; others may be among them
 /// \param samples  of a rank in a step \param topology  of the ranks that hold the rows
-/// Not collective. Cost: a pass over the rows in use, and the memory of a row map while it goes on.
 /// \throws BadInput for fewer than one sample or too many, and for a table of the plan that is not among those in use
 /// or has fewer rows
 void expect_touches(RowPlan& plan, std::span<const TableUse> use, std::int64_t samples, const Topology& topology);

@@ -22,9 +22,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 ///
 /// Buffers take up to an eighth more, since they come in eighths of powers of two. Of what `scaling` has, topology and
 /// batch are read.
+/// Cost: milliseconds a dimension, when a row of it is first asked for. The value is not thread safe.
 /// \param names  of the layer: its optimizer, order, collective and wires are read
 /// \throws BadInput as checked(scaling), and for names that there are not or that make no sense together
-/// Cost: milliseconds a dimension, when a row of it is first asked for. The value is not thread safe.
 [[nodiscard]] RowMemory library_row_memory(const Scaling& scaling, const LayerNames& names = {});
 
 }  // namespace shardwise::inline SHARDWISE_ABI

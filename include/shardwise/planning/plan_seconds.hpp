@@ -29,6 +29,7 @@ struct PlanSeconds {
     [[nodiscard]] std::optional<double> speedup(bool cross_hidden) const;
 };
 
+/// The seconds of a plan of these rows. A pure function. \param scaling  has batch, topology and bandwidths
 [[nodiscard]] PlanSeconds plan_seconds(const MergedRows& rows, const Scaling& scaling, const FlexShardPlan& plan);
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -14,12 +14,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// The distribution that a law says, as text: a name and numbers, parted by colons.
 ///
-/// | text | p of row i |
-/// |---|---|
-/// | `slopes:E:n1:n2:n3:p1:s0:s1:s2:s3` | a power law in four pieces, continuous, with p(n1) = p1: min(1, p1
-/// (i/n1)^-s0) up to n1, then exponent s1 up to n2, s2 up to n3, s3 up to E | | `zipf_mandelbrot:E:s:q:c` | min(1, c /
-/// (i + q)^s) | | `zipf:E[:s[:L]]` | proportional to i^-s | | `exponential:E:scale[:L]` | proportional to e^(-i/scale)
-/// | | `half_normal:E:scale[:L]` | proportional to e^(-(i/scale)^2) |
+/// The p of row i is
+/// - `slopes:E:n1:n2:n3:p1:s0:s1:s2:s3`: a power law in four pieces, continuous, with p(n1) = p1: min(1, p1 *
+///   (i/n1)^-s0) up to n1, then exponent s1 up to n2, s2 up to n3, s3 up to E;
+/// - `zipf_mandelbrot:E:s:q:c`: min(1, c / (i + q)^s);
+/// - `zipf:E[:s[:L]]`: proportional to i^-s;
+/// - `exponential:E:scale[:L]`: proportional to e^(-i/scale);
+/// - `half_normal:E:scale[:L]`: proportional to e^(-(i/scale)^2).
 ///
 /// E is the number of rows. The last three are scaled so that all rows together have L look-ups a sample; s and L
 /// are 1 where they are left out.

@@ -24,9 +24,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The plan of one table that gives its hottest rows to the first tier, the next to the second, and all others to the
 /// last. Rows that an exact profile did not see are marked as such; they stay in the last tier. The plan has the
 /// look-ups of each tier in the profile.
+/// Not collective. Cost: a sort of the rows that were seen.
 /// \param tiers  (tier): how many rows; what they leave of the table goes to the last tier, whose own number is not
 ///               read
-/// Not collective. Cost: a sort of the rows that were seen.
 /// \throws BadInput for fewer than two tiers, a negative number of rows, more replicated rows than were seen, or more
 /// rows than a RowMap has room for
 [[nodiscard]] TableRowPlan plan_by_frequency(const TableAccess& table, std::span<const std::int64_t> tiers);
@@ -45,8 +45,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// From a profile to the rows of each tier: plans all its tables together, says which rows those are, and how many a
 /// step is expected to touch. Rows that the profile does not list stay in the last tier.
-/// \param dims  (table of the profile): elements of a row \param chunk  as of MergedRows
 /// Cost: sorts the rows that were seen, and plan_flexshard.
+/// \param dims  (table of the profile): elements of a row \param chunk  as of MergedRows
 /// \throws BadInput for another number of dims, where nothing was looked up at all, and as plan_flexshard and
 /// MergedRows
 [[nodiscard]] RowPlan plan_profile(const AccessProfile& profile, std::span<const int> dims, const Scaling& scaling,
@@ -55,8 +55,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// From laws to the rows of each tier: the plan of tables whose row 0 is looked up most often, row 1 next, and so on.
 /// It has the look-ups of each tier in a million samples, and how many rows a step is expected to touch, as where ids
 /// are drawn independently.
+/// Not collective. Cost: a pass over the replicated rows.
 /// \param rows  what `plan` was made of \param options, scaling  what it was made with
-/// Not collective. Cost: a pass over the replicated rows. \throws BadInput for a plan of other tables
+/// \throws BadInput for a plan of other tables
 [[nodiscard]] RowPlan plan_in_order(const MergedRows& rows, const FlexShardPlan& plan, const FlexShardOptions& options,
                                     const Scaling& scaling);
 

@@ -21,8 +21,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// How a table is used, as a profile counted it: rows of equal counts are one run. Of a profile with an error, look-ups
 /// that it has of no row are spread evenly over all rows of the table, so that all keep their order, and none gets more
 /// than the error; of an exact one there are none.
-/// \param samples  the profile's
 /// Cost: a sort of the rows that were seen. Memory: 8 bytes for each of them.
+/// \param samples  the profile's
 /// \throws BadInput for no sample, though rows were looked up
 [[nodiscard]] TableUse use_of(const TableAccess& table, std::int64_t samples);
 /// The rows of a table by how often they are looked up: those of use_of(), and p = 0 for all others.

@@ -26,9 +26,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// An embedding table, as the user declares it.
 struct TableConfig {
-    std::string name;
-    std::int64_t rows = 0;
-    int dim = 0;
+    std::string name;                        ///< unique in the layer
+    std::int64_t rows = 0;                   ///< at least 1; ids are 0 to rows - 1
+    int dim = 0;                             ///< at least 1: floats a row
     std::vector<std::string> features = {};  ///< the features that look up in it; empty: one, with the table's name
     std::string sharding = {};  ///< with Mixed: the name of the policy that this table uses; otherwise empty
     float load = 1.0F;          ///< ids a bag, against those of other tables: policies that place by load go by it

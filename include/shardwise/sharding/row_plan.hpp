@@ -43,6 +43,7 @@ struct RowPlan {
 
     /// The plan of a table. \throws BadInput where there is none
     [[nodiscard]] const TableRowPlan& of(const std::string& table) const;
+    /// Adds all of it to a digest, by which ranks compare what they were given.
     void add_to(Digest& digest) const;
     friend bool operator==(const RowPlan&, const RowPlan&) = default;
 };
@@ -57,9 +58,9 @@ struct RowPlan {
 /// not known of a table, or nothing was looked up.
 [[nodiscard]] std::vector<double> expected_coverage(const RowPlan& plan);
 
-/// \throws BadInput, naming the table and the row: where tiers do not add up to the table, a row is replicated twice or
-/// is none of the table or one that no profile saw, look-ups are negative or not one number a tier, or more rows are
-/// expected to be touched than there are
+/// Checks the plan of a table. \throws BadInput naming the table and the row: where tiers do not add up to the table, a
+/// row is replicated twice or is none of the table or one that no profile saw, look-ups are negative or not one number
+/// a tier, or more rows are expected to be touched than there are
 void check(const TableRowPlan& plan);
 /// The same of all tables. \throws BadInput for a table that stands twice or has another number of tiers, too
 void check(const RowPlan& plan);

@@ -30,7 +30,7 @@ enum class GroupPlacement : std::uint8_t {
 /// M groups of N ranks each. A rank's number in its group is its index; the ranks with one index, one in each group,
 /// hold the same rows: they are copies of each other.
 struct ReplicaGroups {
-    Topology world;
+    Topology world;  ///< all ranks
     Members group;   ///< of N ranks
     Members copies;  ///< of M ranks
 

@@ -29,6 +29,7 @@ class AnyModule {
   public:
     static constexpr const char* name = "module";
 
+    /// Which module, and its constants.
     struct Config {
         std::variant<Dot::Config, Cross::Config> of;
 

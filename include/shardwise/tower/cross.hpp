@@ -38,6 +38,7 @@ class Cross {
   public:
     static constexpr const char* name = "cross";
 
+    /// Run-time constants, the same on all ranks.
     struct Config {
         int layers = 1;                                     ///< of the CrossNet
         int rank = 0;                                       ///< of its weights; 0: full
@@ -51,6 +52,7 @@ class Cross {
             digest.add(static_cast<std::int64_t>(precision));
         }
     };
+    /// What a flight keeps from forward to backward.
     struct Work {
         CrossNet::Work net;
         Buffer<float> through;  // (rows, width): the gradient of the CrossNet's output, where it is mapped

@@ -38,6 +38,7 @@ class Dot {
   public:
     static constexpr const char* name = "dot";
 
+    /// Run-time constants, the same on all ranks.
     struct Config {
         int per_feature = 1;                                ///< c, vectors of each feature
         int per_tower = 0;                                  ///< p, vectors of the whole tower
@@ -49,6 +50,7 @@ class Dot {
             digest.add(static_cast<std::int64_t>(precision));
         }
     };
+    /// What a flight keeps from forward to backward.
     struct Work {
         MatrixView<const float> in = {};
         Buffer<float> through;  // (rows, elements of a feature): by way of the feature's own maps, with both kinds

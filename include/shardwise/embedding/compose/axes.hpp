@@ -148,6 +148,7 @@ struct GroupsParts<Groups<M, O...>> {
 
 }  // namespace detail
 
+/// Where rows and columns live: Sharding<>.
 struct ShardingAxis {
     using fallback = Row;
     template <class T>
@@ -166,6 +167,7 @@ struct ShardingAxis {
         return true;
     }
 };
+/// How looked-up vectors travel: Collective<>.
 struct CollectiveAxis {
     using fallback = Flat;
     using values = boost::mp11::mp_list<Flat, TwoStage, Hierarchical, BoundedLag<>>;
@@ -179,6 +181,7 @@ struct CollectiveAxis {
         return true;
     }
 };
+/// How rows learn: Optimizer<>.
 struct OptimizerAxis {
     using fallback = Optimizer<RowwiseAdagrad<>>;
     template <class T>
@@ -198,6 +201,7 @@ struct OptimizerAxis {
         return true;
     }
 };
+/// Replica groups of ranks: Groups<>.
 struct GroupsAxis {
     using fallback = Groups<>;
     template <class T>
@@ -217,6 +221,7 @@ struct GroupsAxis {
         return true;
     }
 };
+/// What a lookup returns: Pooling<>.
 struct PoolingAxis {
     using fallback = Sum;
     using values = boost::mp11::mp_list<Sum, Mean, None, ByTable>;
@@ -228,6 +233,7 @@ struct PoolingAxis {
         return true;
     }
 };
+/// What a batch asks for: Requests<>.
 struct RequestsAxis {
     using fallback = Raw;
     using values = boost::mp11::mp_list<Raw, Coalesced>;
@@ -239,6 +245,7 @@ struct RequestsAxis {
         return true;
     }
 };
+/// Where the ids of a batch are: Ids<>.
 struct IdsAxis {
     using fallback = AtSample;
     using values = boost::mp11::mp_list<AtSample, AtOwner>;
@@ -250,6 +257,7 @@ struct IdsAxis {
         return true;
     }
 };
+/// How gradients are summed: Order<>.
 struct OrderAxis {
     using fallback = Tree;
     using values = boost::mp11::mp_list<Tree, WideTree, Sample>;
@@ -261,6 +269,7 @@ struct OrderAxis {
         return true;
     }
 };
+/// The precision of vectors on the wire: Wire<>.
 struct WireAxis {
     using fallback = Wire<Fp32>;
     template <class T>
@@ -271,6 +280,7 @@ struct WireAxis {
         return true;
     }
 };
+/// What towers do with vectors: Tower<>.
 struct TowerAxis {
     using fallback = PassThrough;
     template <class T>
@@ -281,6 +291,7 @@ struct TowerAxis {
         return true;
     }
 };
+/// Where tables and kernels live: Device<>.
 struct DeviceAxis {
     using fallback = Host;
     using values = boost::mp11::mp_list<Host, Cuda>;
@@ -296,6 +307,7 @@ struct DeviceAxis {
         return true;
     }
 };
+/// The type of elements: Element<>.
 struct ElementAxis {
     using fallback = float;
     template <class T>

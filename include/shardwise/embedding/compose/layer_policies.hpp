@@ -92,6 +92,7 @@ constexpr LayerFacts facts_of() {
 
 }  // namespace detail
 
+/// What the policies of a layer say, axis by axis: each policy given, or what the axis falls back to.
 template <class... Policies>
 struct LayerPolicies {
   private:

@@ -31,6 +31,7 @@ struct PlanShape {
 
     friend constexpr bool operator==(const PlanShape&, const PlanShape&) = default;
 };
+/// A plan and its adjoint, as lines.
 struct PlanLines {
     Line plan;
     Line adjoint;

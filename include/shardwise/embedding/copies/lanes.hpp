@@ -28,6 +28,7 @@ namespace shardwise::inline SHARDWISE_ABI::copies {
 /// The shards of a rank, all placements one after the other, as a sync sees them.
 struct CopiedShards {
     static constexpr const char* state_name = "CopiedShards";
+    /// One of them.
     struct Shard {
         ShardStore* store;
         TouchedMarks* marks;
@@ -121,6 +122,7 @@ struct ShardToSync {
 /// The cost reader's: all copies at once.
 struct Cost {
     using Number = std::int64_t;
+    /// A shard, and which of its rows were touched.
     struct Shard : ShardToSync {
         std::vector<std::vector<std::int64_t>> touched =
             {};  ///< (copy): rows, ascending; of no use where all rows move
@@ -179,6 +181,7 @@ struct Cost {
 /// The expectation reader's: copies are alike, and rows that were touched are taken to be dealt among them evenly.
 struct Expectation {
     using Number = ExpectedCount;
+    /// A shard, and which of its rows were touched.
     struct Shard : ShardToSync {
         ExpectedCount touched = {};  ///< rows that a copy touched, any of them
         double by_some = 0.0;        ///< that at least one copy touched

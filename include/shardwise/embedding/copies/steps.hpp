@@ -100,10 +100,12 @@ struct SpreadMeans {
 /// The plan of a sync of these rows.
 template <class Rows>
 struct SyncPlan;
+/// Copies tell each other what they touched.
 template <>
 struct SyncPlan<TouchedRows> {
     using type = Plan<TellTouched, GatherCopies, SpreadMeans>;
 };
+/// Nobody tells anything: all rows move.
 template <>
 struct SyncPlan<AllRows> {
     using type = Plan<TakeAllRows, GatherCopies, SpreadMeans>;

@@ -13,6 +13,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 struct TouchedRows {
     static constexpr const char* name = "touched";
 };
+/// All rows, touched or not.
 struct AllRows {
     static constexpr const char* name = "all";
 };

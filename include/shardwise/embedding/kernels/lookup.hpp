@@ -28,12 +28,14 @@ struct LookupArguments {
 /// any dim. Moves ids * (dim * 4 + 4 [+ 4 weighted]) + bags * (dim * 4 [+ 4]) bytes. `stride` elements lie between the
 /// rows of the output (>= dim), and `a.ids` may be more than the bags have.
 void pooled_lookup(const LookupArguments& a, std::int64_t stride);
+/// The same with the rows of the output one after the other.
 inline void pooled_lookup(const LookupArguments& a) {
     pooled_lookup(a, a.dim);
 }
 
 /// Copies the row of each id. Moves ids * (2 * dim * 4 + 4) bytes.
 void gather_rows(const LookupArguments& a, std::int64_t stride);
+/// The same with the rows of the output one after the other.
 inline void gather_rows(const LookupArguments& a) {
     gather_rows(a, a.dim);
 }

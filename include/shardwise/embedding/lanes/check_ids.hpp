@@ -19,6 +19,7 @@ namespace shardwise::inline SHARDWISE_ABI::steps {
 [[nodiscard]] std::string first_wrong_id(const BatchView& batch, int number, const std::string& feature,
                                          const std::string& table, std::int64_t rows);
 
+/// What is wrong with a batch that weighs ids of a sequence.
 inline constexpr const char* weights_of_a_sequence =
     "per-sample weights with Pooling<None>: a sequence has nothing to weigh; give no weights";
 

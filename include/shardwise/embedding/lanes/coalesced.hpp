@@ -16,11 +16,13 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The tables of a layer whose requests are coalesced, and the features that look up in each.
 struct CoalescedTables {
     static constexpr const char* state_name = "CoalescedTables";
+    /// What the layer returns of it.
     struct Feature {
         std::string name;
         bool pooled = true;
         bool mean = false;
     };
+    /// A table, and its features: `first` and those behind it.
     struct Table {
         std::string name;
         std::int64_t rows = 0;

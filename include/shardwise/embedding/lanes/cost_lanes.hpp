@@ -41,6 +41,7 @@ struct TouchedLocals {
 struct EmbeddingCost : LanesOfRanks<std::int64_t> {
     using Number = std::int64_t;
     using Touched = TouchedLocals;
+    /// What a rank has for a shard.
     struct Count {
         std::int64_t ids = 0;
         std::int64_t bags = 0;  ///< that the shard is told of
@@ -55,6 +56,7 @@ struct EmbeddingCost : LanesOfRanks<std::int64_t> {
             return {.payload = (weighted ? 8 : 4) * ids, .control = 8 + 4 * (lengths + numbers), .messages = 0};
         }
     };
+    /// A batch that has its own memory.
     struct OwnBatch {
         std::vector<std::int64_t> ids;
         std::vector<float> weights;

@@ -52,6 +52,7 @@ class ExpectedBatch {
 struct EmbeddingExpectation : LanesOfRanks<ExpectedCount> {
     using Number = ExpectedCount;
     using Touched = TouchedBy;
+    /// What a rank has for a shard, in expectation.
     struct Count {
         ExpectedCount ids;
         ExpectedCount bags;  ///< that the shard is told of

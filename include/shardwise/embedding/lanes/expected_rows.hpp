@@ -52,6 +52,7 @@ struct Touches {
 /// the table: as ranks that hold copies deal rows among them.
 class ExpectedRows {
   public:
+    /// Where the rows are.
     struct Where {
         const ShardMap* map = nullptr;
         int shards = 1;                 ///< that have rows of their own: 1 where columns are split
@@ -61,8 +62,8 @@ class ExpectedRows {
     };
 
     ExpectedRows() = default;
-    /// \param asked  all that touched() will be asked for
     /// Cost: one pass over the rows of the workload, and an exponential a run and number of samples.
+    /// \param asked  all that touched() will be asked for
     ExpectedRows(const TableUse& use, const Where& where, std::vector<Touches> asked);
 
     /// The probability that a look-up in the table is one of a shard, or of any of them.

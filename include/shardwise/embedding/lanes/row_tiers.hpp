@@ -19,6 +19,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The tiers of a layer's rows, by feature.
 struct RowTiers {
     static constexpr const char* state_name = "RowTiers";
+    /// A feature, and the map of its table.
     struct Feature {
         std::string name;
         std::string table;

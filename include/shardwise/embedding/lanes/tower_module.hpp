@@ -67,6 +67,7 @@ concept TowerModule =
 /// No module: towers pass their features' vectors on as they are.
 struct PassThrough {
     static constexpr const char* name = "pass";
+    /// There is nothing to choose.
     struct Config {};
 };
 

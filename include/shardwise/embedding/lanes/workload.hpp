@@ -74,6 +74,7 @@ class UsedRows {
 
 /// How many ids the bags of a feature have: each number with the share of the bags that have so many.
 struct BagLengths {
+    /// A number of ids, and its share of the bags.
     struct Share {
         std::int64_t length = 0;
         double share = 0.0;

@@ -19,6 +19,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 /// What a layer returns: pooled results side by side in one matrix, and a matrix for each sequence.
 struct LayerFeatures {
+    /// A result, and where it is.
     struct Result {
         int dim = 0;
         bool pooled = true;

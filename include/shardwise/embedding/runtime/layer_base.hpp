@@ -98,6 +98,7 @@ class LayerBase {
         begin(state, kind, wrong);
         return Flight{state};
     }
+    /// The same of a batch that has its own memory.
     template <class Id>
     Flight start(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         return start(batch.view(), BatchKind::any, where);
@@ -160,6 +161,7 @@ class LayerBase {
         current_ = start(batch, where);
         return forward(current_, where);
     }
+    /// The same of a batch that has its own memory.
     template <class Id>
     LayerVectors forward(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         return forward(batch.view(), where);
@@ -209,8 +211,8 @@ class LayerBase {
     /// What a training step on these batches, one a rank, moves. Not collective: a pure function, the same on all
     /// ranks. With a tally, adds what the step's buffers need on this rank: one tally a flight that is under way at a
     /// time, over all batches that it carries, says what memory().dynamic_bytes() grows to.
-    /// \throws BadInput when a batch does not fit the layer
     /// Where copies are synced, a sync tally carries what the steps before have touched.
+    /// \throws BadInput when a batch does not fit the layer
     template <class Id>
     [[nodiscard]] LayerCost predict_cost(const std::vector<JaggedView<Id>>& batches, MemoryTally* tally = nullptr,
                                          BatchKind kind = BatchKind::any, SyncTally* sync = nullptr) const {
@@ -225,35 +227,42 @@ class LayerBase {
     /// work goes on meanwhile. `forward` and `sync` complete what is left. Collective. \returns whether there is more
     bool advance_sync();
 
-    /// Bytes of what lives as long as the layer on rank `rank`: tables, moments and modules, and marks of rows to sync;
-    /// or of one of these. Not collective: pure functions, the same on all ranks.
+    /// Bytes of what lives as long as the layer on rank `rank`: tables, moments and modules, and marks of rows to sync.
+    /// Not collective: a pure function, the same on all ranks.
     [[nodiscard]] std::int64_t predict_static_bytes(int rank) const { return blueprint_.static_bytes(rank); }
+    /// The same of one of these.
     [[nodiscard]] std::int64_t predict_static_bytes(int rank, MemoryPart part) const {
         return blueprint_.static_bytes(rank, part);
     }
 
-    /// Every shard that lives on this rank. Not collective. `use(ShardView, ShardRowNumbers)`; both may be kept.
-    /// \throws BadInput while a sync of copies is under way
+    /// Calls `use(ShardView, ShardRowNumbers)` for every shard that lives on this rank: its memory, and which rows of
+    /// the table it has. Both may be kept as long as the layer. Not collective. \throws BadInput while a sync of copies
+    /// is under way
     template <class Use>
     void for_each_shard(Use use) {
         check_at_rest();
         visit_shards(use);
     }
 
+    /// The tables, as they were given.
     [[nodiscard]] const std::vector<TableConfig>& tables() const noexcept { return blueprint_.tables(); }
+    /// The names of all features, in the order of batches and results.
     [[nodiscard]] const std::vector<std::string>& features() const noexcept { return blueprint_.features().names; }
-    /// Columns of a pooled result, and of each result: one a feature, or with modules one a tower.
+    /// Columns of a pooled result.
     [[nodiscard]] int width() const noexcept { return blueprint_.features().width; }
+    /// Columns of each result: one a feature, or with modules one a tower.
     [[nodiscard]] const std::vector<int>& widths() const noexcept { return blueprint_.features().dims; }
     /// The towers of a layer with modules; of others, none.
     [[nodiscard]] const TowerModules& towers() const noexcept { return towers_; }
-    /// The module of this rank's tower, and the constants of all towers' modules.
+    /// The module of this rank's tower.
     /// \throws BadInput where the layer's towers have no module of type M
     template <class M>
     [[nodiscard]] M& module() {
         if (auto* found = dynamic_cast<detail::TowerModuleOf<M>*>(towers_.module.get())) return found->held;
         throw BadInput{no_module(M::name)};
     }
+    /// The constants of all towers' modules.
+    /// \throws BadInput where the layer's towers have no module of type M
     template <class M>
     [[nodiscard]] const typename M::Config& module_config() const {
         if (const auto* found = dynamic_cast<const detail::ModulePolicyOf<M>*>(towers_.policy.get()))
@@ -266,29 +275,36 @@ class LayerBase {
     [[nodiscard]] const LayerBlueprint& blueprint() const noexcept { return blueprint_; }
     /// That the tables are placed on, with the layer's towers: the communicator's, or that of this rank's group.
     [[nodiscard]] const Topology& topology() const noexcept { return blueprint_.topology(); }
+    /// The replica groups, and which one this rank is in.
     [[nodiscard]] const ReplicaGroups& groups() const noexcept { return blueprint_.groups().ranks; }
+    /// The plan and its adjoint, as describe() takes them.
     [[nodiscard]] const Program& program() const noexcept { return blueprint_.traits().program; }
     /// Of a sync, which runs among the copies of a rank's shards; without segments where there is one group.
     [[nodiscard]] const Program& sync_program() const noexcept { return blueprint_.groups().sync; }
     /// Names of the plans side by side, one a sharding policy, as describe() takes them.
     [[nodiscard]] std::vector<std::string> branches() const { return blueprint_.branches(); }
-    /// The optimizer's name, and how many floats of state it keeps an element and a row.
+    /// The optimizer's name.
     [[nodiscard]] std::string optimizer() const { return blueprint_.traits().rule->name(); }
     /// False of a frozen layer.
     [[nodiscard]] bool learns() const { return blueprint_.traits().rule->learns(); }
+    /// How many floats of state the optimizer keeps for each element.
     [[nodiscard]] int element_slots() const noexcept { return blueprint_.traits().rule->element_slots(); }
+    /// How many floats of state the optimizer keeps for each row.
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
     /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.
     [[nodiscard]] const RowCounts& row_counts() const noexcept { return row_counts_; }
     /// With Requests<Coalesced>: how many ids this rank's batches have looked up, and how many of them were distinct in
     /// their batch and table, since the layer was made.
     [[nodiscard]] const RequestCounts& request_counts() const noexcept { return request_counts_; }
-    /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, and
-    /// payload that this rank has packed into messages, in bytes, since the layer was made.
+    /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, since the
+    /// layer was made.
     [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
+    /// (plan, as branches() names them): payload that this rank has packed into messages, in bytes, since the layer was
+    /// made.
     [[nodiscard]] std::vector<std::int64_t> sent_payload() const;
     /// The payload that this rank has sent in syncs of copies.
     [[nodiscard]] std::int64_t synced_payload() const;
+    /// The account that counts every buffer of the layer.
     [[nodiscard]] MemoryAccount& memory() noexcept { return *options_.memory; }
     /// Training steps so far; settable for a layer that goes on from a checkpoint.
     [[nodiscard]] std::int64_t steps() const noexcept { return steps_; }

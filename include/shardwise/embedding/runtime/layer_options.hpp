@@ -72,9 +72,9 @@ struct LayerOptions {
     /// 0: enough. Blocks go where there is room.
     std::int64_t room = 0;
     BoundOptions bound = {};                ///< with Collective<BoundedLag<>>: how far ranks may be apart
-    std::optional<OneSidedRef> slots = {};  ///< with it: what messages travel over; outlives the layer
+    std::optional<OneSidedRef> slots = {};  ///< with BoundedLag: what messages travel over; outlives the layer
     MemoryAccount* memory = nullptr;        ///< counts every buffer of the layer; null: an account of the layer's own
-    Tracer* tracer = nullptr;               ///< null: no spans
+    Tracer* tracer = nullptr;               ///< takes spans of all steps, for write_chrome_trace(); null: none
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

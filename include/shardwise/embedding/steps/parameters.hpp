@@ -37,6 +37,7 @@ struct Parameters {
     using Family = NothingFamily;
     static std::string name() { return concat({"Parameters<", std::string{Rule::name}, ">"}); }
 };
+/// Without norms of rows.
 template <class Rule, class Order>
 struct Parameters<Rule, Order, void> {
     template <class Form>

@@ -37,15 +37,18 @@ template <class G, class Wire, class Order>
 struct ReduceRows {
     using type = std::enable_if_t<detail::check_tree_group<G>(), Plan<>>;
 };
+/// Host by host, then across hosts.
 template <class Wire, class Order>
 struct ReduceRows<World, Wire, Order> {
     using type = Plan<ScatterRows<OneHost, Self, false, Wire, Order>, ScatterRows<Peers, OneHost, true, Wire, Order>,
                       GatherRows<Peers, OneHost, true, Wire, Order>, GatherRows<OneHost, Self, false, Wire, Order>>;
 };
+/// Inside one host.
 template <class Wire, class Order>
 struct ReduceRows<OneHost, Wire, Order> {
     using type = Plan<ScatterRows<OneHost, Self, false, Wire, Order>, GatherRows<OneHost, Self, true, Wire, Order>>;
 };
+/// Across hosts.
 template <class Wire, class Order>
 struct ReduceRows<Peers, Wire, Order> {
     using type = Plan<ScatterRows<Peers, Self, false, Wire, Order>, GatherRows<Peers, Self, true, Wire, Order>>;

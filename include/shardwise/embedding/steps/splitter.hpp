@@ -36,6 +36,7 @@ struct SplitTape {
     Buffer<std::int32_t> lengths;     // (bag) by block: where they are others than the batch's
     Buffer<std::int32_t> samples;     // (bag) by block: where some have no id
     std::vector<IdBlock> blocks;      // (block): as they leave
+    /// How far a block is filled.
     struct Cursor {
         std::int64_t row = 0;
         std::int64_t bag = 0;

@@ -187,6 +187,7 @@ class VectorExchange : public Exchange {
 
 }  // namespace detail
 
+/// The tape of the adjoint of a hop.
 struct GradientTape final : detail::VectorExchange {};
 
 namespace detail {

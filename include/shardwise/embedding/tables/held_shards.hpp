@@ -27,6 +27,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// The shards of a placement on one rank, by table, then shard. Where steps speak of a *slot*, it is a number in here.
 struct HeldShards {
     static constexpr const char* state_name = "HeldShards";
+    /// One of them.
     struct Shard {
         int table = 0;  ///< number in the placement
         int shard = 0;

@@ -53,6 +53,7 @@ struct RowChange {
 /// How the tables of a layer learn at the step that is under way.
 struct TableRules {
     static constexpr const char* state_name = "TableRules";
+    /// A table: its rule, the step's numbers, and what else changes its rows.
     struct Table {
         const RowRule* rule = nullptr;
         UpdateStep step = {};

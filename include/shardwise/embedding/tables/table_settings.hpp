@@ -31,11 +31,12 @@ struct TableSettings {
     std::optional<LearningRate> learning_rate = {};  ///< none: the layer's
     /// The layer's optimizer with other constants: make_row_rule(Adam{.beta1 = 0.8}). null: with the layer's.
     std::shared_ptr<const RowRule> rule = nullptr;
-    InitialValues initial = {};
-    float l2 = 0.0F;            ///< added to the gradient, times the weight (FBGEMM's L2, PyTorch's weight_decay)
-    float weight_decay = 0.0F;  ///< decoupled from the gradient, times the learning rate (AdamW, FBGEMM's DECOUPLE)
-    float clip_value = 0.0F;    ///< gradients of rows, summed over all samples, are cut to [-c, c]; 0: they are not
+    InitialValues initial = {};  ///< of its weights
+    float l2 = 0.0F;             ///< added to the gradient, times the weight (FBGEMM's L2, PyTorch's weight_decay)
+    float weight_decay = 0.0F;   ///< decoupled from the gradient, times the learning rate (AdamW, FBGEMM's DECOUPLE)
+    float clip_value = 0.0F;     ///< gradients of rows, summed over all samples, are cut to [-c, c]; 0: they are not
 
+    /// Checks the settings of a table. \param layers  the rule of the layer's optimizer
     /// \throws BadInput naming the table, the field and its value
     void check(const std::string& table, const RowRule& layers) const {
         const auto require = [&](const char* field, float value, bool fits, const char* allowed) {
