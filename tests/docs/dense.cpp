@@ -46,6 +46,21 @@ double step(sw::MemoryAccount& memory, sw::CommunicatorRef comm, sw::EmbeddingLa
     return loss;
 }
 
+/// docs/optimizers.md
+void clipped(sw::DataParallel<sw::DenseAdagrad>& training, sw::EmbeddingLayer<>& layer,
+             sw::MatrixView<const float> to_embeddings, double learning_rate);
+
+void clipped(sw::DataParallel<sw::DenseAdagrad>& training, sw::EmbeddingLayer<>& layer,
+             sw::MatrixView<const float> to_embeddings, double learning_rate) {
+    // clang-format off
+    training.sum();                           // gradients of the dense part, over ranks
+    layer.clip_with(training.squares());      // they count in the norm
+    layer.backward(to_embeddings);            // finds it, and clips the tables' gradients
+    training.rescale(layer.gradient_scale()); // and those of the dense part alike
+    training.step(learning_rate);
+    // clang-format on
+}
+
 double step_by_name(sw::MemoryAccount& memory, sw::CommunicatorRef comm, sw::ParameterSet& parameters,
                     const std::string& name, double learning_rate);
 

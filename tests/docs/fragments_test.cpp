@@ -206,6 +206,23 @@ TEST(Fragments, RuleAndLearningRate) {
     });
 }
 
+TEST(Fragments, SettingsByTable) {
+    sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const std::vector<sw::TableConfig> tables{{.name = "user", .rows = 5, .dim = 2},
+                                                  {.name = "item", .rows = 5, .dim = 2}};
+        sw::LayerOptions options{.learning_rate = {.base = 0.01F}};
+        options.all_tables = {.weight_decay = 0.01F};
+        options.by_table["item"] = {.learning_rate = sw::LearningRate{.base = 0.05F},
+                                    .rule = sw::make_row_rule(sw::Adam{.beta2 = 0.99}),
+                                    .initial = sw::InitialValues::normal(0.05F),
+                                    .l2 = 1e-5F,
+                                    .clip_value = 1.0F};
+        sw::EmbeddingLayer<sw::Optimizer<sw::Adam>> layer{comm, tables, options};
+        EXPECT_EQ(layer.width(), 4);
+    });
+}
+
 TEST(Fragments, MixedTables) {
     sw::ThreadWorld world{sw::Topology{.hosts = 2, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {

@@ -12,6 +12,7 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/exact_sum.hpp"
 #include "shardwise/dense/optimizer.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/wide_products.hpp"
@@ -134,6 +135,18 @@ class DataParallel {
     /// One step of the optimizer, by the summed gradients. Not collective; the same on all ranks of the group.
     /// \param learning_rate  of this step
     void step(double learning_rate) { optimizer_.step(parameters_->values(), parameters_->gradients(), learning_rate); }
+
+    /// Of the summed gradients, for clipping by the norm of a whole model (LayerBase::clip_with): the sum of their
+    /// squares, and their product with what came of it. Not collective.
+    [[nodiscard]] ExactSum squares() const {
+        ExactSum sum;
+        sum.add_squares(std::as_const(*parameters_).gradients());
+        return sum;
+    }
+    void rescale(float scale) {
+        for (float& gradient : parameters_->gradients())
+            gradient *= scale;
+    }
 
     [[nodiscard]] ParameterSet& parameters() noexcept { return *parameters_; }
     [[nodiscard]] const ParameterSet& parameters() const noexcept { return *parameters_; }
