@@ -28,7 +28,7 @@ from pytorch_dlrm import Dlrm
 from safetensors.torch import load_file, save_file
 model = Dlrm(load_file("model.safetensors"))
 dense, sparse, labels = (torch.from_numpy(numpy.load(f"day_0_{kind}.npy")) for kind in ("dense", "sparse", "labels"))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(10):
     optimizer.zero_grad()
     torch.nn.functional.binary_cross_entropy_with_logits(model(dense, sparse.long()), labels[:, 0].float()).backward()
@@ -65,7 +65,7 @@ def write_day():
     dice = random.Random(7)
     labels = [dice.randrange(2) for _ in range(SAMPLES)]
     write_npy("day_0_labels.npy", "<i4", 1, labels)
-    write_npy("day_0_dense.npy", "<f4", 13, [label * (f == 0) + dice.random() for label in labels for f in range(13)])
+    write_npy("day_0_dense.npy", "<f4", 13, [0.5 * label * (f == 0) + dice.random() for label in labels for f in range(13)])
     write_npy("day_0_sparse.npy", "<i4", 26, [dice.randrange(-(1 << 30), 1 << 30) for _ in range(26 * SAMPLES)])
 
 
@@ -78,7 +78,7 @@ def here(model):
     run("--load", model, *DATA, "--ranks", 2, "--batch", 50, "--runs", 1, "--out", "out.txt")
     with open("out.txt", encoding="ascii") as file:
         probabilities = [float(line.split()[1]) for line in file]
-    assert len(probabilities) == SAMPLES and 0.0005 < min(probabilities) and max(probabilities) < 0.98
+    assert len(probabilities) == SAMPLES and 0 < min(probabilities) and max(probabilities) < 0.98
     return [math.log(p) - math.log1p(-p) for p in probabilities]
 
 
@@ -96,7 +96,7 @@ def difference(a, b):
 
 def both_ways():
     write_day()
-    run(*DATA, *SHAPE, "--batch", 10, "--epochs", 5, "--optimizer", "adam", "--sharding", "row", "--save", "model.safetensors",
+    run(*DATA, *SHAPE, "--batch", 10, "--epochs", 2, "--learning-rate", 0.01, "--optimizer", "adam", "--save", "model.safetensors",
         program="train_dlrm")
     ours = here("model.safetensors")
     assert max(ours) - min(ours) > 1, "nothing was learnt"

@@ -805,7 +805,7 @@ def write_weights_alone(source, target, change=lambda name, values: values):
 
 def weights_alone():
     """A file of weights alone is said to be one, predicts the same, and trains on from step 0 with fresh moments."""
-    for policies in (["--optimizer", "adam", "--sharding", "col"], ["--towers", 2, "--tower", "dot", "--optimizer", "adagrad"]):
+    for policies in (["--optimizer", "adam", "--sharding", "col"], ["--towers", 2, "--tower", "dot", "--collective", "hierarchical", "--optimizer", "adagrad"]):
         common = [*SMALL, *policies]
         run(*common, "--save", "trained")
         write_weights_alone("trained", "alone")
