@@ -498,6 +498,22 @@ TEST(WeightsAlone, AFolderWithSuchAWeightIsRefusedWhereItIsAskedFor) {
     });
 }
 
+/// Without a layer no optimizer of tables is asked about, and no table.
+TEST(WeightsAlone, DenseTensorsAreReadWithoutTheirLayer) {
+    const TemporaryFile path{"dense_of_all"};
+    ranks_do(2, [&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<sw::Optimizer<sw::Adagrad>> layer{comm, two_tables};
+        std::vector<float> weight{1.0F, 2.0F};
+        sw::save_checkpoint(
+            comm, path.path(),
+            {.layer = sw::shards_of(layer), .dense = {{.name = "w", .shape = {2}, .values = weight}}, .numbers = {}});
+        std::vector<float> other(2);
+        sw::Checkpoint dense{.layer = {}, .dense = {{.name = "w", .shape = {2}, .values = other}}, .numbers = {}};
+        EXPECT_EQ(sw::load_checkpoint(comm, path.path(), dense), sw::Loaded::everything);
+        EXPECT_EQ(other, weight);
+    });
+}
+
 /// Weights alone are all that a frozen layer needs, however many steps it has made.
 TEST(WeightsAlone, AFrozenLayerTakesThemAtAnyStep) {
     const auto weights = some_weights();

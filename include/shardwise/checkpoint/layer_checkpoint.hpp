@@ -180,7 +180,7 @@ inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint)
 [[nodiscard]] inline Loaded require_all(SafetensorsReader& file, const Checkpoint& checkpoint) {
     const LayerShards& layer = checkpoint.layer;
     const auto rule = file.metadata().find("optimizer");
-    if (layer.learns && rule != file.metadata().end() && rule->second != layer.optimizer)
+    if (layer.learns && !layer.tables.empty() && rule != file.metadata().end() && rule->second != layer.optimizer)
         throw BadInput{concat({file.path(), ": holds the state of optimizer '", rule->second, "', and this layer has '",
                                layer.optimizer, "'"})};
     const std::string sign = sign_of_training(file, checkpoint);
