@@ -19,6 +19,7 @@
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/table.hpp"
