@@ -159,7 +159,7 @@ void Trainer::explain() {
 void Trainer::load() {
     sw::Checkpoint all = model_.checkpoint();
     all.numbers = {{"train/samples", 0}};
-    sw::load_checkpoint(below_, o_.load, all);
+    const bool alone = sw::load_checkpoint(below_, o_.load, all) == sw::Loaded::weights;
     model_.scatter_modules();
     first_step_ = model_.embedding().steps();
     synced_ = first_step_;
@@ -170,10 +170,11 @@ void Trainer::load() {
             "{} holds {} steps, and --steps {} counts them, too: nothing is left to train; give --steps {} or more",
             o_.load, first_step_, *o_.steps, first_step_ + 1)};
     if (!first()) return;
+    if (alone) fmt::print(stderr, "{} has weights alone: moments, steps and samples begin anew\n", o_.load);
     if (o_.steps == 0 || o_.epochs == 0)
         fmt::print(stderr, "loaded step {} of {}: --{} 0 trains nothing\n", first_step_, o_.load,
                    o_.steps == 0 ? "steps" : "epochs");
-    else
+    else if (!alone)
         fmt::print(stderr, "continuing from step {} of {}\n", first_step_, o_.load);
     std::fflush(stderr);
 }

@@ -15,9 +15,11 @@
 #include "checkpoint/support.hpp"
 #include "shardwise/checkpoint/checkpoint_folder.hpp"
 #include "shardwise/checkpoint/layer_checkpoint.hpp"
+#include "shardwise/comm/counting.hpp"
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/optimizer/adam.hpp"
+#include "shardwise/optimizer/frozen.hpp"
 #include "shardwise/sharding/col.hpp"
 #include "shardwise/sharding/dp.hpp"
 #include "shardwise/sharding/table.hpp"
@@ -138,6 +140,25 @@ TEST(CheckpointFolder, WritesBesideTraining) {
         EXPECT_EQ(values_of(other), then);
         EXPECT_EQ(weight, (std::vector{1.0F, 2.0F}));
         EXPECT_EQ(all.numbers.at("n"), 7);
+    });
+}
+
+/// Two rounds to begin, three to complete: agree, and gather; agree, gather the parts' sums, and agree.
+TEST(CheckpointFolder, RanksAgreeInFewRounds) {
+    const TemporaryFolder folder{"rounds"};
+    on_ranks(3, [&](sw::ThreadCommunicator& comm) {
+        SmallLayer layer{comm, small_tables};
+        sw::CountingCommunicator counted{comm};
+        sw::CheckpointFolder checkpoints{counted, folder.path()};
+        counted.reset();
+        EXPECT_TRUE(checkpoints.start({.layer = sw::shards_of(layer), .dense = {}, .numbers = {}}));
+        EXPECT_EQ(counted.sent().at(comm.rank(), (comm.rank() + 1) % 3).messages, 2);
+        counted.reset();
+        checkpoints.finish();
+        for (int to = 0; to < 3; ++to)
+            if (to != comm.rank()) {
+                EXPECT_EQ(counted.sent().at(comm.rank(), to).messages, to == 0 ? 3 : 2);
+            }
     });
 }
 

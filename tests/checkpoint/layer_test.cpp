@@ -427,7 +427,11 @@ TEST(LayerCheckpoint, ADenseTensorHasAsManyValuesAsItsShapeSays) {
                 .numbers = {}};
             for (const bool save : {true, false}) {
                 try {
-                    save ? sw::save_checkpoint(comm, file.path(), all) : sw::load_checkpoint(comm, file.path(), all);
+                    if (save) {
+                        sw::save_checkpoint(comm, file.path(), all);
+                    } else {
+                        sw::load_checkpoint(comm, file.path(), all);
+                    }
                 } catch (const sw::BadInput& error) {
                     EXPECT_NE(std::string{error.what()}.find("tensor 'x' has shape (2,) and 3 values"),
                               std::string::npos)

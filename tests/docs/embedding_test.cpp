@@ -5,8 +5,10 @@
 /// The fragments of docs/embedding.md, errors.md, readers.md and checkpoints.md, each in a context in which it runs.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -401,6 +403,28 @@ TEST(Checkpoints, AWholeModel) {
                                                "tables/item/weight (5000, 4)", "tables/user/row_state.0 (1000,)",
                                                "tables/user/weight (1000, 2)", "top.weight (3, 10)"}));
     EXPECT_EQ(reader.metadata().at("optimizer"), "rowwise_adagrad");
+}
+
+TEST(Checkpoints, WeightsAlone) {
+    const checkpoint_test::TemporaryFile file{"docs_weights"};
+    const std::string path = file.path();
+    const std::vector<float> values(1000 * 2 + 5000 * 4, 0.5F);
+    sw::SafetensorsWriter writer{path};
+    writer.declare("tables/user/weight", sw::TensorType::f32, {1000, 2});
+    writer.declare("tables/item/weight", sw::TensorType::f32, {5000, 4});
+    writer.begin();
+    writer.append(std::span{values});
+    writer.end();
+    sw::ThreadWorld{two_ranks}.run([&](sw::ThreadCommunicator& comm) {
+        sw::EmbeddingLayer<> layer{comm, tables};
+        sw::Checkpoint all{.layer = sw::shards_of(layer)};
+        if (sw::load_checkpoint(comm, path, all) == sw::Loaded::weights)
+            std::cout << path << " has weights alone: training begins at step 0\n";
+
+        EXPECT_EQ(layer.steps(), 0);
+        for (const float value : copy(layer.forward(picture)))
+            EXPECT_EQ(value / 0.5F, std::round(value / 0.5F));
+    });
 }
 
 TEST(Checkpoints, RunsThatSurvive) {

@@ -789,6 +789,41 @@ def checkpoint():
     run(*common, "--load", "junk", status=2, says=["junk: "])
 
 
+def write_weights_alone(source, target, change=lambda name, values: values):
+    """The weights of a checkpoint as another program writes them: no metadata, biases (n,), and a tensor of its own."""
+    _, tensors = read_safetensors(source)
+    header, data = {"mine": {"dtype": "I8", "shape": [3], "data_offsets": [0, 3]}}, b"abc"
+    for name, (shape, values) in tensors.items():
+        if name in ("steps", "train/samples") or "_state" in name: continue
+        begin, values = len(data), change(name, values)
+        data += struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape[1:] if name.endswith(".bias") else shape, "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(target, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def weights_alone():
+    """A file of weights alone is said to be one, predicts the same, and trains on from step 0 with fresh moments."""
+    for policies in (["--optimizer", "adam", "--sharding", "col"], ["--towers", 2, "--tower", "dot", "--collective", "hierarchical", "--optimizer", "adagrad"]):
+        common = [*SMALL, *policies]
+        run(*common, "--save", "trained")
+        write_weights_alone("trained", "alone")
+        said = ["alone has weights alone: moments, steps and samples begin anew"]
+        trained = report(*common, "--load", "trained", "--steps", 0)
+        r = report(*common, "--load", "alone", "--steps", 0, says=said)
+        assert r["auc"] == trained["auc"] and r["first_step"] == 0
+        r = report(*common, "--load", "alone", "--save", "on", says=said, never=["continuing from"])
+        assert r["first_step"] == 0 and len(r["losses"]) == 12 and r["losses"][0] != trained["losses"]
+        _, tensors = read_safetensors("on")
+        assert tensors["steps"] == ([], (12,))
+        on = report(*common, "--load", "on", "--steps", 24, never=["weights alone"])
+        assert on["first_step"] == 12
+        table = "tables/C3/weight"
+        write_weights_alone("trained", "nan", lambda name, values: (values[0], math.nan, *values[2:]) if name == table else values)
+        run(*common, "--load", "nan", status=2, says=["nan: tensor 'tables/C3/weight', row 0, column 1 (from 0): nan, and weights are finite"])
+
+
 def goes_on():
     """A run that goes on from a checkpoint says from where, and says so when there is nothing left to learn."""
     common = ["--batch", 8, "--rows", 200, "--dim", 8, "--test-samples", 512, "--samples", 320]  # 10 steps an epoch
@@ -1052,5 +1087,5 @@ def mpi_errors():
 
 main({"help": help_, "auto": auto, "requests": requests, "feature_groups": feature_groups, "replica_groups": replica_groups, "replica_groups_learn": replica_groups_learn,
       "replica_groups_checkpoint": replica_groups_checkpoint, "replica_groups_wrong": replica_groups_wrong, "replica_groups_mpi": replica_groups_mpi, "tiers": tiers, "hot_batches": hot_batches, "tune_cache": tune_cache, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
-      "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "goes_on": goes_on, "outputs": outputs,
+      "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "weights_alone": weights_alone, "goes_on": goes_on, "outputs": outputs,
       "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -32,6 +32,7 @@
 #include "shardwise/checkpoint/snapshot.hpp"
 #include "shardwise/comm/collectives.hpp"
 #include "shardwise/comm/communicator_ref.hpp"
+#include "shardwise/core/at.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -92,21 +93,14 @@ class CheckpointFolder {
     [[nodiscard]] std::int64_t newest() {
         std::int64_t steps = -1;
         detail::all_or_none(comm_, folder_, [&] {
-            if (comm_.rank() != 0) return;
-            if (const auto all = manifests_in(folder_); !all.empty()) steps = all.rbegin()->first;
+            if (comm_.rank() == 0) steps = newest_here();
         });
         broadcast(comm_, 0, std::span{&steps, 1});
         return steps;
     }
     /// Checks that a checkpoint of so many steps may be saved: not where the folder has a later one.
     /// \throws BadInput on every rank
-    void require_newest(std::int64_t steps) {
-        const std::int64_t there = newest();
-        if (there > steps)
-            throw BadInput{concat({folder_, ": holds a checkpoint of step ", there,
-                                   ", behind which nobody would find one of step ", steps,
-                                   ": go on from that one, remove it, or give another folder"})};
-    }
+    void require_newest(std::int64_t steps) { require_last(steps, newest()); }
 
     /// Writes a checkpoint, and returns once it is there. Under replica groups it first syncs the layer's copies.
     /// Memory: `chunk_bytes` where rows do not lie in ascending order, else none.
@@ -114,32 +108,31 @@ class CheckpointFolder {
     ///         those before are still there then
     void save(const Checkpoint& checkpoint) {
         finish();
-        begin(checkpoint);
+        static_cast<void>(begin(checkpoint));
         write(checkpoint);
     }
     /// Copies this rank's part, and writes it while the caller goes on; `finish` makes it a checkpoint. One that is
-    /// under way is finished first. Where there is not memory enough for the copies of all ranks, it saves.
-    /// \returns whether it is under way
+    /// under way is finished first. Where a host has not memory enough for the copies of all its ranks, it saves.
+    /// Cost: two rounds in which ranks agree. \returns whether it is under way, the same on all ranks
     bool start(const Checkpoint& checkpoint) {
         finish();
-        begin(checkpoint);
-        std::shared_ptr<Snapshot> copy;
-        if (has_room(checkpoint)) {
-            try {
-                copy = std::make_shared<Snapshot>(checkpoint, comm_.rank() == 0);
-            } catch (const std::bad_alloc&) {  // then it is written as it is
-            }
-        }
-        if (!all_say(copy != nullptr)) {
+        if (!begin(checkpoint)) {
             write(checkpoint);
             return false;
         }
-        const auto work = [this, copy] {
-            return detail::write_part(folder_, part_name(), source_of(copy->checkpoint(), copy->steps()));
+        std::shared_ptr<Snapshot> copy;
+        try {
+            copy = std::make_shared<Snapshot>(checkpoint, comm_.rank() == 0);
+        } catch (const std::bad_alloc&) {  // then it is written as it is, at once
+        }
+        const auto work = [this, copy, here = &checkpoint, steps = steps_of(checkpoint)] {
+            return detail::write_part(folder_, part_name(), source_of(copy ? copy->checkpoint() : *here, steps));
         };
         try {
-            writing_ = std::async(std::launch::async, work);
-        } catch (const std::system_error&) {  // no thread is to be had: at once
+            if (copy) writing_ = std::async(std::launch::async, work);
+        } catch (const std::system_error&) {  // no thread is to be had
+        }
+        if (!writing_.valid()) {
             std::packaged_task<PartInfo()> now{work};
             writing_ = now.get_future();
             now();
@@ -178,6 +171,16 @@ class CheckpointFolder {
         lock_ = std::make_unique<detail::FolderLock>(folder_);
         remove_unnamed(manifests_in(folder_));  // of runs before, which may have filled the disk
     }
+    [[nodiscard]] std::int64_t newest_here() const {
+        const auto all = manifests_in(folder_);
+        return all.empty() ? -1 : all.rbegin()->first;
+    }
+    void require_last(std::int64_t steps, std::int64_t there) const {
+        if (there > steps)
+            throw BadInput{concat({folder_, ": holds a checkpoint of step ", there,
+                                   ", behind which nobody would find one of step ", steps,
+                                   ": go on from that one, remove it, or give another folder"})};
+    }
     [[nodiscard]] static std::optional<std::int64_t> steps_of(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer == nullptr) return std::nullopt;
         return checkpoint.layer.layer->steps();
@@ -189,26 +192,9 @@ class CheckpointFolder {
     [[nodiscard]] std::string manifest_path() const {
         return folder_ + "/" + detail::step_name(manifest_.steps) + ".json";
     }
-    [[nodiscard]] bool all_say(bool good) {
-        const std::int64_t mine = good ? 1 : 0;
-        bool all = true;
-        for (const auto& theirs : all_gather_v<std::int64_t>(comm_, std::span{&mine, 1}))
-            all = all && theirs.at(0) != 0;
-        return all;
-    }
-    /// Whether all ranks of this host could copy their parts.
-    [[nodiscard]] bool has_room(const Checkpoint& checkpoint) {
-        const std::int64_t mine = Snapshot::bytes_of(checkpoint, comm_.rank() == 0);
-        std::int64_t here = 0;
-        const auto all = all_gather_v<std::int64_t>(comm_, std::span{&mine, 1});
-        const Topology topology = comm_.topology();
-        for (int rank = 0; rank < comm_.size(); ++rank)
-            if (topology.host_of(rank) == topology.host_of(comm_.rank()))
-                here += all[static_cast<std::size_t>(rank)].at(0);
-        return here < available_memory().value_or(0) / 5 * 4;
-    }
     /// Makes the folder of the parts, of a name that no checkpoint has.
-    void begin(const Checkpoint& checkpoint) {
+    /// \returns whether every host could hold copies of all parts of its ranks; the same on all ranks
+    [[nodiscard]] bool begin(const Checkpoint& checkpoint) {
         if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
         manifest_ = {.steps = steps_of(checkpoint).value_or(0),
                      .optimizer = checkpoint.layer.optimizer,
@@ -218,21 +204,42 @@ class CheckpointFolder {
                      .parts = {}};
         for (const TableConfig& table : checkpoint.layer.tables)
             manifest_.tables[table.name] = {.rows = table.rows, .dim = table.dim};
-        require_newest(manifest_.steps);
-        std::string name;
+        std::int64_t attempt = 0;  // of rank 0
+        const auto name = [&] { return concat({detail::step_name(manifest_.steps), ".parts-", attempt}); };
         detail::all_or_none(comm_, folder_, [&] {
             if (const std::string wrong = detail::wrong_tensor(folder_, checkpoint); !wrong.empty())
                 throw BadInput{wrong};
             if (comm_.rank() != 0) return;
+            require_last(manifest_.steps, newest_here());
             std::error_code wrong;
-            for (int attempt = 0;; ++attempt) {
-                name = concat({detail::step_name(manifest_.steps), ".parts-", attempt});
-                if (std::filesystem::create_directory(folder_ + "/" + name, wrong)) break;
-                if (wrong) throw BadInput{concat({folder_, "/", name, ": cannot be made: ", wrong.message()})};
+            for (;; ++attempt) {
+                if (std::filesystem::create_directory(folder_ + "/" + name(), wrong)) break;
+                if (wrong) throw BadInput{concat({folder_, "/", name(), ": cannot be made: ", wrong.message()})};
             }
-            sync_folder(folder_, folder_);
+            try {
+                sync_folder(folder_, folder_);
+            } catch (const BadInput&) {
+                remove_quietly(folder_ + "/" + name());
+                throw;
+            }
         });
-        parts_ = detail::broadcast_text(comm_, name);
+        const bool room = has_room(Snapshot::bytes_of(checkpoint, comm_.rank() == 0), attempt);
+        parts_ = name();
+        return room;
+    }
+    /// Whether all ranks could copy their parts. \param attempt  becomes that of rank 0
+    [[nodiscard]] bool has_room(std::int64_t bytes, std::int64_t& attempt) {
+        const std::int64_t mine[] = {bytes, available_memory().value_or(0), attempt};
+        const auto all = all_gather_v<std::int64_t>(comm_, mine);
+        attempt = all.front().at(2);
+        const Topology topology = comm_.topology();
+        std::map<int, std::int64_t> needed;  // (host)
+        for (int rank = 0; rank < comm_.size(); ++rank)
+            needed[topology.host_of(rank)] += at(all, rank).at(0);
+        bool room = true;
+        for (int rank = 0; rank < comm_.size(); ++rank)
+            room = room && needed[topology.host_of(rank)] < at(all, rank).at(1) / 5 * 4;
+        return room;
     }
     void write(const Checkpoint& checkpoint) {
         PartInfo mine;

@@ -32,8 +32,10 @@ inline void append_tensors(Checkpoint& all, ParameterSet& parameters, std::span<
         all.dense.push_back({parameter.name, shape, parameter.values()});
         const auto first = static_cast<std::size_t>(parameter.values().data() - values.data());
         for (std::size_t i = 0; i < moments; ++i)
-            all.dense.push_back({"dense_state/" + parameter.name + "/" + std::to_string(i), shape,
-                                 state.subspan(i * values.size() + first, parameter.size())});
+            all.dense.push_back({.name = "dense_state/" + parameter.name + "/" + std::to_string(i),
+                                 .shape = shape,
+                                 .values = state.subspan(i * values.size() + first, parameter.size()),
+                                 .moment = true});
     }
 }
 

@@ -12,7 +12,9 @@
 #include <system_error>
 #include <vector>
 
+#include "shardwise/checkpoint/asked_tensors.hpp"
 #include "shardwise/checkpoint/checkpoint.hpp"
+#include "shardwise/checkpoint/finite_weights.hpp"
 #include "shardwise/checkpoint/layer_shards.hpp"
 #include "shardwise/checkpoint/load_parts.hpp"
 #include "shardwise/checkpoint/safetensors.hpp"
@@ -63,7 +65,7 @@ struct TablePart {
     }
 };
 
-[[nodiscard]] inline std::vector<TablePart> table_parts(const LayerShards& layer) {
+[[nodiscard]] inline std::vector<TablePart> table_parts(const LayerShards& layer, Loaded what = Loaded::everything) {
     using Kind = TablePart::Kind;
     std::vector<TablePart> parts;
     for (int t = 0; t < static_cast<int>(layer.tables.size()); ++t) {
@@ -78,6 +80,7 @@ struct TablePart {
                              .width = kind == Kind::row_state ? 1 : table.dim});
         };
         add(Kind::weight, 0, "weight");
+        if (what == Loaded::weights) continue;
         for (int i = 0; i < layer.element_slots; ++i)
             add(Kind::element_state, i, "element_state." + std::to_string(i));
         for (int i = 0; i < layer.row_slots; ++i)
@@ -173,6 +176,31 @@ inline void declare_all(SafetensorsWriter& writer, const Checkpoint& checkpoint)
         writer.declare(part.name, TensorType::f32, part.shape());
 }
 
+/// Looks for all that is asked of a file, and whether it can be taken. Not collective. \throws BadInput
+[[nodiscard]] inline Loaded require_all(SafetensorsReader& file, const Checkpoint& checkpoint) {
+    const LayerShards& layer = checkpoint.layer;
+    const auto rule = file.metadata().find("optimizer");
+    if (layer.learns && !layer.tables.empty() && rule != file.metadata().end() && rule->second != layer.optimizer)
+        throw BadInput{concat({file.path(), ": holds the state of optimizer '", rule->second, "', and this layer has '",
+                               layer.optimizer, "'"})};
+    const std::string sign = sign_of_training(file, checkpoint);
+    const Loaded what = sign.empty() ? Loaded::weights : Loaded::everything;
+    if (what == Loaded::weights && layer.layer != nullptr && layer.learns && layer.layer->steps() != 0)
+        throw BadInput{
+            concat({file.path(), ": has weights alone, and this layer's moments are of other weights, after ",
+                    layer.layer->steps(), " steps: load into a new layer"})};
+    require_asked(file, checkpoint, sign);
+    for (const TablePart& part : table_parts(layer, what)) {
+        if (part.kind != TablePart::Kind::weight) require_moment(file, part.name, sign);
+        static_cast<void>(file.require(part.name, TensorType::f32, part.shape()));
+    }
+    for (const DenseTensor& tensor : checkpoint.dense)
+        if (!tensor.moment) require_finite(file, tensor.name, checkpoint.chunk_bytes);
+    for (const TablePart& part : table_parts(layer, Loaded::weights))
+        require_finite(file, part.name, checkpoint.chunk_bytes);
+    return what;
+}
+
 }  // namespace detail
 
 /// Writes a checkpoint. Collective; all ranks give the same path, tables, dense tensors, numbers and chunk_bytes.
@@ -238,44 +266,41 @@ inline void save_checkpoint(CommunicatorRef comm, const std::string& path, const
 
 /// Fills the tables, dense tensors and numbers of `checkpoint` from what any sharding on any number of ranks has
 /// written: a file of save_checkpoint, the folder of a CheckpointFolder (its newest checkpoint), or one of the
-/// manifests in it (see load_parts). Collective. Tensors that nobody asks for are left alone. Under replica groups all
-/// copies of a row are filled; a sync that is due is done before.
+/// manifests in it (see load_parts); or from a safetensors file of weights alone, such as other programs write: one
+/// without moments, steps and an optimizer in its metadata. Collective. Tensors that nobody asks for are left alone.
+/// F16 and BF16 become float. Under replica groups all copies of a row are filled; a sync that is due is done before.
 ///
-/// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 sends every table to every rank.
+/// Memory on each rank: a few times `chunk_bytes`. Cost: rank 0 reads every weight twice, since it first looks whether
+/// all are finite, and sends every table to every rank.
+/// \returns what was filled in, the same on all ranks
 /// \throws BadInput on every rank, before anything has changed: for a damaged file, a tensor that is missing or has
-///         another shape, or the state of another optimizer, which a frozen layer does not mind. When reading itself
-///         fails, later, some values have changed
-inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
+///         another type or shape, a weight that is NaN or infinite, weights alone for a layer that has made steps, or
+///         the state of another optimizer, which a frozen layer does not mind. When reading itself fails, later, some
+///         values have changed
+inline Loaded load_checkpoint(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
     std::error_code ignored;
     std::int64_t in_parts =
         comm.rank() == 0 && (path.ends_with(".json") || std::filesystem::is_directory(path, ignored)) ? 1 : 0;
     broadcast(comm, 0, std::span{&in_parts, 1});
-    if (in_parts != 0) return load_parts(comm, path, checkpoint);
+    if (in_parts != 0) {
+        load_parts(comm, path, checkpoint);
+        return Loaded::everything;
+    }
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::unique_ptr<SafetensorsReader> reader;
+    std::int64_t weights_alone = 0;
     std::string wrong = detail::wrong_tensor(path, checkpoint);
-    const auto parts = detail::table_parts(checkpoint.layer);
     if (comm.rank() == 0 && wrong.empty()) {
         try {
             reader = std::make_unique<SafetensorsReader>(path);
-            const auto rule = reader->metadata().find("optimizer");
-            if (checkpoint.layer.learns && rule != reader->metadata().end() &&
-                rule->second != checkpoint.layer.optimizer)
-                throw BadInput{concat({path, ": holds the state of optimizer '", rule->second,
-                                       "', and this layer has '", checkpoint.layer.optimizer, "'"})};
-            if (checkpoint.layer.layer != nullptr)
-                static_cast<void>(reader->require(detail::steps_name, TensorType::i64, {}));
-            for (const auto& [name, value] : checkpoint.numbers)
-                static_cast<void>(reader->require(name, TensorType::i64, {}));
-            for (const DenseTensor& tensor : checkpoint.dense)
-                static_cast<void>(reader->require(tensor.name, TensorType::f32, tensor.shape));
-            for (const detail::TablePart& part : parts)
-                static_cast<void>(reader->require(part.name, TensorType::f32, part.shape()));
+            weights_alone = detail::require_all(*reader, checkpoint) == Loaded::weights ? 1 : 0;
         } catch (const BadInput& error) {
             wrong = error.what();
         }
     }
     agree_on_input(comm, wrong);
+    broadcast(comm, 0, std::span{&weights_alone, 1});
+    const Loaded what = weights_alone != 0 ? Loaded::weights : Loaded::everything;
 
     /// Elements [first, first + to.size()) of a tensor on every rank.
     const auto read = [&](const std::string& name, std::int64_t first, auto to) {
@@ -292,23 +317,11 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
         if (failed != 0) agree_on_input(comm, wrong);
         broadcast(comm, 0, to);
     };
-    if (checkpoint.layer.layer != nullptr) {
-        std::int64_t steps = 0;
-        read(detail::steps_name, 0, std::span{&steps, 1});
-        try {
-            checkpoint.layer.layer->set_steps(steps);
-        } catch (const BadInput& error) {  // on every rank: all have been sent the same number
-            throw BadInput{concat({path, ": ", error.what()})};
-        }
-    }
-    for (auto& [name, value] : checkpoint.numbers)
-        read(name, 0, std::span{&value, 1});
-    for (const DenseTensor& tensor : checkpoint.dense)
-        read(tensor.name, 0, tensor.values);
+    detail::fill_asked(path, checkpoint, what, [&](const std::string& name, auto to) { read(name, 0, to); });
     std::vector<float> chunk;
     std::vector<detail::TableRows> rows;
     int table = -1;
-    for (const detail::TablePart& part : parts) {
+    for (const detail::TablePart& part : detail::table_parts(checkpoint.layer, what)) {
         if (part.table != table) rows = detail::rows_of_table(checkpoint.layer, table = part.table);
         const std::int64_t step = detail::rows_a_chunk(part, checkpoint.chunk_bytes);
         for (std::int64_t first = 0; first < part.rows; first += step) {
@@ -326,6 +339,7 @@ inline void load_checkpoint(CommunicatorRef comm, const std::string& path, Check
             }
         }
     }
+    return what;
 }
 
 /// Writes a layer alone: its tables, its optimizer's state and its steps. Collective; see save_checkpoint.
@@ -333,9 +347,9 @@ inline void save_layer(CommunicatorRef comm, const std::string& path, LayerBase&
     save_checkpoint(comm, path, {.layer = shards_of(layer), .dense = {}, .numbers = {}});
 }
 /// Reads a layer alone. Collective; see load_checkpoint.
-inline void load_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
+inline Loaded load_layer(CommunicatorRef comm, const std::string& path, LayerBase& layer) {
     Checkpoint checkpoint{.layer = shards_of(layer), .dense = {}, .numbers = {}};
-    load_checkpoint(comm, path, checkpoint);
+    return load_checkpoint(comm, path, checkpoint);
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardwise/checkpoint/asked_tensors.hpp"
 #include "shardwise/checkpoint/checkpoint.hpp"
 #include "shardwise/checkpoint/layer_shards.hpp"
 #include "shardwise/checkpoint/manifest.hpp"
@@ -276,8 +277,8 @@ void all_or_none(CommunicatorRef comm, const std::string& what, Work work) {
 /// checksums, each by one rank; then every rank reads those that have rows of its shards. \param path  of a manifest,
 /// or of a folder: the newest in it \throws BadInput on every rank, before anything has changed: for a damaged file,
 /// tables, tensors or numbers that are
-///         missing or have another shape, or the state of another optimizer, which a frozen layer does not mind. When
-///         reading itself fails, later, some values have changed
+///         missing or have another shape, weights that are NaN or infinite, or the state of another optimizer, which a
+///         frozen layer does not mind. When reading itself fails, later, some values have changed
 inline void load_parts(CommunicatorRef comm, const std::string& path, Checkpoint& checkpoint) {
     if (checkpoint.layer.layer != nullptr) static_cast<void>(checkpoint.layer.layer->sync());
     std::string name;
@@ -298,32 +299,15 @@ inline void load_parts(CommunicatorRef comm, const std::string& path, Checkpoint
         if (const std::string wrong = detail::lacks(name, manifest, checkpoint); !wrong.empty()) throw BadInput{wrong};
         for (std::size_t part = static_cast<std::size_t>(comm.rank()); part < manifest.parts.size();
              part += static_cast<std::size_t>(comm.size()))
-            detail::verify_part(folder + manifest.parts[part].file, manifest.parts[part]);
+            detail::verify_part(folder + manifest.parts[part].file, manifest.parts[part],
+                                detail::asked_weights(manifest.parts[part], checkpoint));
         first.emplace(folder + manifest.parts[0].file);
-        if (checkpoint.layer.layer != nullptr)
-            static_cast<void>(first->require(detail::steps_name, TensorType::i64, {}));
-        for (const auto& [number, value] : checkpoint.numbers)
-            static_cast<void>(first->require(number, TensorType::i64, {}));
-        for (const DenseTensor& tensor : checkpoint.dense)
-            static_cast<void>(first->require(tensor.name, TensorType::f32, tensor.shape));
+        detail::require_asked(*first, checkpoint, "a manifest");
     });
     detail::all_or_none(comm, name, [&] {
-        const auto number = [&](const std::string& tensor, std::int64_t& value) {
-            first->read(first->tensors().at(tensor), 0, std::span{&value, 1});
-        };
-        if (checkpoint.layer.layer != nullptr) {
-            std::int64_t steps = 0;
-            number(detail::steps_name, steps);
-            try {
-                checkpoint.layer.layer->set_steps(steps);
-            } catch (const BadInput& error) {
-                throw BadInput{concat({name, ": ", error.what()})};
-            }
-        }
-        for (auto& [tensor, value] : checkpoint.numbers)
-            number(tensor, value);
-        for (const DenseTensor& tensor : checkpoint.dense)
-            first->read(first->tensors().at(tensor.name), 0, tensor.values);
+        detail::fill_asked(name, checkpoint, Loaded::everything, [&](const std::string& tensor, auto to) {
+            first->read(first->tensors().at(tensor), 0, to);
+        });
         detail::read_tables(folder, manifest, checkpoint.layer, checkpoint.chunk_bytes);
     });
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "shardwise/checkpoint/checkpoint.hpp"
 #include "shardwise/checkpoint/checksum.hpp"
+#include "shardwise/checkpoint/finite_weights.hpp"
 #include "shardwise/checkpoint/layer_shards.hpp"
 #include "shardwise/checkpoint/safetensors.hpp"
 #include "shardwise/checkpoint/shard_rows.hpp"
@@ -106,9 +108,7 @@ class PartWriter {
 /// \returns what is wrong with the dense tensors, or nothing
 [[nodiscard]] inline std::string wrong_tensor(const std::string& path, const Checkpoint& checkpoint) {
     for (const DenseTensor& tensor : checkpoint.dense) {
-        std::int64_t bytes = 0;
-        if (!tensor_bytes(tensor.shape, TensorType::f32, bytes) ||
-            bytes != static_cast<std::int64_t>(tensor.values.size_bytes()))
+        if (elements_of(tensor.shape) != std::ssize(tensor.values))
             return concat({path, ": tensor '", tensor.name, "' has shape ", shape_text(tensor.shape), " and ",
                            tensor.values.size(), " values: give as many as its shape says"});
     }
@@ -238,9 +238,24 @@ void for_each_part_tensor(const PartSource& source, const std::vector<SavedShard
     return writer.end(std::move(parts));
 }
 
+/// The tensors of weights in a part that a load asks for.
+[[nodiscard]] inline std::set<std::string> asked_weights(const PartInfo& info, const Checkpoint& checkpoint) {
+    std::set<std::string> names;
+    for (const DenseTensor& tensor : checkpoint.dense)
+        if (!tensor.moment) names.insert(tensor.name);
+    const auto& tables = checkpoint.layer.tables;
+    for (std::size_t i = 0; i < info.shards.size(); ++i) {
+        const PartShard& shard = info.shards[i];
+        if (std::ranges::any_of(tables, [&](const TableConfig& table) { return table.name == shard.table; }))
+            names.insert(part_tensor(shard, i, "weight"));
+    }
+    return names;
+}
+
 /// Reads all of a part, and compares it with what the manifest says. Not collective. Memory: 1 MiB.
+/// \param weights  names of tensors, all of them finite
 /// \throws BadInput naming the file and the tensor
-inline void verify_part(const std::string& path, const PartInfo& info) {
+inline void verify_part(const std::string& path, const PartInfo& info, const std::set<std::string>& weights) {
     SafetensorsReader reader{path};
     const auto damaged = [&](const std::string& what) {
         throw BadInput{concat({path, ": ", what, ": the file is damaged, or of another checkpoint"})};
@@ -248,22 +263,26 @@ inline void verify_part(const std::string& path, const PartInfo& info) {
     if (reader.file_bytes() != info.bytes)
         damaged(concat({"it has ", reader.file_bytes(), " bytes, and its manifest says ", info.bytes}));
     std::vector<std::byte> chunk(sum_chunk);
-    const auto sum_of = [&](std::int64_t first, std::int64_t bytes) {
+    std::optional<NotFinite> bad;
+    const auto sum_of = [&](std::int64_t first, std::int64_t bytes, bool finite) {
         Checksum sum;
         for (std::int64_t at = 0; at < bytes; at += std::ssize(chunk)) {
             const std::span piece{chunk.data(), static_cast<std::size_t>(std::min(std::ssize(chunk), bytes - at))};
             reader.read_bytes(first + at, piece);
             sum.add(piece);
+            if (finite && !bad) bad = first_not_finite(piece, at / static_cast<std::int64_t>(sizeof(float)));
         }
         return sum.text();
     };
-    if (sum_of(0, reader.header_bytes()) != info.header)
+    if (sum_of(0, reader.header_bytes(), false) != info.header)
         damaged("its header has another checksum than its manifest says");
     for (const auto& [name, tensor] : reader.tensors()) {
         const auto expected = info.checksums.find(name);
         if (expected == info.checksums.end()) damaged(concat({"its manifest knows no tensor '", name, "'"}));
-        if (sum_of(reader.header_bytes() + tensor.begin, tensor.bytes) != expected->second)
+        const bool finite = tensor.type == TensorType::f32 && weights.contains(name);
+        if (sum_of(reader.header_bytes() + tensor.begin, tensor.bytes, finite) != expected->second)
             damaged(concat({"tensor '", name, "' has another checksum than its manifest says"}));
+        if (bad) refuse_weight(path, name, tensor.shape, *bad);
     }
     if (reader.tensors().size() != info.checksums.size()) damaged("it has fewer tensors than its manifest says");
 }

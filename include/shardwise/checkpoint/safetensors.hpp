@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "shardwise/checkpoint/durable_file.hpp"
+#include "shardwise/checkpoint/tensor_type.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/text.hpp"
@@ -29,36 +30,6 @@
 /// header; the data. Python's `safetensors` package, or `struct` and `json` alone, read them.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// The types of elements that are written and read here.
-enum class TensorType : std::uint8_t { f32, i64 };
-
-/// Bytes of an element.
-[[nodiscard]] constexpr std::int64_t element_bytes(TensorType type) noexcept {
-    return type == TensorType::f32 ? 4 : 8;
-}
-/// "F32" or "I64", as the format spells them.
-[[nodiscard]] constexpr const char* type_name(TensorType type) noexcept {
-    return type == TensorType::f32 ? "F32" : "I64";
-}
-
-/// "(3, 4)"
-[[nodiscard]] inline std::string shape_text(const std::vector<std::int64_t>& shape) {
-    std::string text = "(";
-    for (std::size_t i = 0; i < shape.size(); ++i)
-        text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    return text + (shape.size() == 1 ? ",)" : ")");
-}
-
-/// One tensor of a file. Elements lie row by row.
-struct TensorInfo {
-    TensorType type = TensorType::f32;
-    std::vector<std::int64_t> shape;
-    std::int64_t begin = 0;  ///< first byte, counted from the end of the header
-    std::int64_t bytes = 0;
-
-    [[nodiscard]] std::int64_t elements() const noexcept { return bytes / element_bytes(type); }
-};
 
 namespace detail {
 
@@ -70,17 +41,6 @@ inline void require_little_endian() {
     unsigned char first = 0;
     std::memcpy(&first, &one, 1);
     if (first != 1) throw Error{"safetensors files are read and written on little-endian machines only", 2};
-}
-
-/// The number of bytes, or nothing when it does not fit.
-inline bool tensor_bytes(const std::vector<std::int64_t>& shape, TensorType type, std::int64_t& bytes) {
-    bytes = element_bytes(type);
-    for (const std::int64_t size : shape) {
-        if (size < 0) return false;
-        if (size != 0 && bytes > std::numeric_limits<std::int64_t>::max() / size) return false;
-        bytes *= size;
-    }
-    return true;
 }
 
 }  // namespace detail
@@ -105,9 +65,11 @@ class SafetensorsWriter {
     /// Declares a tensor. \throws BadInput for a name that was declared or is no UTF-8, or a shape that makes no sense
     void declare(const std::string& name, TensorType type, std::vector<std::int64_t> shape) {
         require_utf8(name);
-        std::int64_t bytes = 0;
-        if (!detail::tensor_bytes(shape, type, bytes))
-            throw BadInput{concat({path_, ": tensor '", name, "' of shape ", shape_text(shape), " makes no sense"})};
+        const auto elements = elements_of(shape);
+        if (!elements || type == TensorType::other)
+            throw BadInput{concat({path_, ": tensor '", name, "' of ", type_name(type), " and shape ",
+                                   shape_text(shape), " makes no sense"})};
+        const std::int64_t bytes = *elements * element_bytes(type);
         if (header_.contains(name) || name == "__metadata__")
             throw BadInput{concat({path_, ": two tensors are named '", name, "': names are unique"})};
         header_[name] = {{"dtype", type_name(type)}, {"shape", shape}, {"data_offsets", {total_, total_ + bytes}}};
@@ -158,7 +120,7 @@ class SafetensorsWriter {
 };
 
 /// Reads a file, tensor by tensor and piece by piece. Everything in the header is checked when it is opened: after
-/// that, `read` fails only when the file changes. Tensors of other types than F32 and I64 are refused.
+/// that, `read` fails only when the file changes. Tensors of types that are not read here are left alone.
 /// Not collective. Memory: the header, of at most 100 MB.
 class SafetensorsReader {
   public:
@@ -203,15 +165,18 @@ class SafetensorsReader {
     [[nodiscard]] std::int64_t file_bytes() const noexcept { return file_bytes_; }
     [[nodiscard]] std::int64_t header_bytes() const noexcept { return data_; }
 
-    /// The tensor of that name. \throws BadInput when there is none, or it has another type or shape
+    /// The tensor of that name. \param type  f32: F16 and BF16 will do, too
+    /// \throws BadInput when there is none, or it has another type or shape
     [[nodiscard]] const TensorInfo& require(const std::string& name, TensorType type,
                                             const std::vector<std::int64_t>& shape) const {
         const auto found = tensors_.find(name);
         if (found == tensors_.end()) fail("has no tensor '" + name + "'");
         const TensorInfo& info = found->second;
-        if (info.type != type || info.shape != shape)
-            fail("tensor '" + name + "' is " + type_name(info.type) + " of shape " + shape_text(info.shape) +
-                 ", expected " + type_name(type) + " of shape " + shape_text(shape));
+        const bool fits = info.type == type || (type == TensorType::f32 && element_bytes(info.type) == 2);
+        if (!fits || info.shape != shape)
+            fail("tensor '" + name + "' is " + info.dtype + " of shape " + shape_text(info.shape) + ", expected " +
+                 (fits || type != TensorType::f32 ? type_name(type) : "F32, F16 or BF16") + " of shape " +
+                 shape_text(shape));
         return info;
     }
     /// Bytes [first, first + to.size()) of the file, the header with them. \throws BadInput when they cannot be read
@@ -221,13 +186,19 @@ class SafetensorsReader {
         file_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
         if (!file_) fail("cannot be read: it has become shorter, or the disk fails");
     }
-    /// Elements [first, first + to.size()) of a tensor of this file. \throws BadInput when they cannot be read
+    /// Elements [first, first + to.size()) of a tensor of this file, F16 and BF16 as the floats that they are.
+    /// \throws BadInput when they cannot be read
     template <class T>
     void read(const TensorInfo& tensor, std::int64_t first, std::span<T> to) {
-        static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::int64_t>);
-        SHARDWISE_ASSERT(sizeof(T) == static_cast<std::size_t>(element_bytes(tensor.type)));
+        constexpr bool whole = std::is_same_v<T, std::int64_t>;
+        static_assert(whole || std::is_same_v<T, float>);
+        SHARDWISE_ASSERT(tensor.type != TensorType::other && whole == (tensor.type == TensorType::i64));
         SHARDWISE_ASSERT(first >= 0 && first + static_cast<std::int64_t>(to.size()) <= tensor.elements());
-        read_bytes(data_ + tensor.begin + first * static_cast<std::int64_t>(sizeof(T)), std::as_writable_bytes(to));
+        const std::int64_t width = element_bytes(tensor.type);
+        const auto stored = std::as_writable_bytes(to).last(to.size() * static_cast<std::size_t>(width));
+        read_bytes(data_ + tensor.begin + first * width, stored);
+        if constexpr (!whole)
+            if (width == 2) widen_in_place(tensor.type, to);
     }
 
   private:
@@ -293,20 +264,14 @@ class SafetensorsReader {
         if (!value.is_object()) wrong("its description is no JSON object");
         for (const char* key : {"dtype", "shape", "data_offsets"})
             if (!value.contains(key)) wrong(std::string{"its description has no "} + key);
-        const Json& type = value["dtype"];
-        if (type == "F32") {
-            info.type = TensorType::f32;
-        } else if (type == "I64") {
-            info.type = TensorType::i64;
-        } else {
-            wrong("type " + type.dump(-1, ' ', true, Json::error_handler_t::replace) + " is neither F32 nor I64");
-        }
+        if (!value["dtype"].is_string()) wrong("its dtype is no string");
+        value["dtype"].get_to(info.dtype);
+        info.type = tensor_type_of(info.dtype);
         if (!value["shape"].is_array()) wrong("its shape is no list");
         for (const Json& size : value["shape"])
             info.shape.push_back(whole_number(size, name, "a size of its shape"));
-        std::int64_t bytes = 0;
-        if (!detail::tensor_bytes(info.shape, info.type, bytes))
-            wrong("shape " + shape_text(info.shape) + " is larger than any file");
+        const auto elements = elements_of(info.shape);
+        if (!elements) wrong("shape " + shape_text(info.shape) + " is larger than any file");
         const Json& offsets = value["data_offsets"];
         if (!offsets.is_array() || offsets.size() != 2) wrong("its data_offsets are no list of two numbers");
         info.begin = whole_number(offsets[0], name, "its begin");
@@ -315,8 +280,9 @@ class SafetensorsReader {
             wrong("its data is [" + std::to_string(info.begin) + ", " + std::to_string(end) + ") of " +
                   std::to_string(data_bytes) + " bytes" + (end > data_bytes ? ": the file has been cut off" : ""));
         info.bytes = end - info.begin;
-        if (info.bytes != bytes)
-            wrong(std::to_string(info.bytes) + " bytes of data for " + type_name(info.type) + " of shape " +
+        const std::int64_t bytes = *elements * element_bytes(info.type);
+        if (info.type != TensorType::other && info.bytes != bytes)
+            wrong(std::to_string(info.bytes) + " bytes of data for " + info.dtype + " of shape " +
                   shape_text(info.shape) + ", which takes " + std::to_string(bytes));
         return info;
     }

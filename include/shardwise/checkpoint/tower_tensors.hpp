@@ -90,6 +90,7 @@ class TowerTensors {
         if (!copies_.empty()) return;
         for (const TowerShape& shape : layer_->towers().shapes)
             copies_.emplace_back(layer_->template module_config<M>(), shape, training_->optimizer().moments(), memory_);
+        copy_mine(training_->optimizer().state(), mine().state.span());  // a file of weights alone leaves it as it is
     }
     [[nodiscard]] Copy& mine() {
         make_copies();
