@@ -32,6 +32,7 @@ using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
 
 std::int64_t rows = 1'000'000;  // a table
+bool check = true;              // gradients for numbers that are not finite
 bool with_ceiling = true;       // without: only forward and backward, again and again
 
 using Keys = std::vector<std::uint64_t>;
@@ -112,7 +113,7 @@ void update(benchmark::State& state) {
 
     shardwise::ThreadWorld world{shardwise::Topology{}};
     world.run([&](shardwise::ThreadCommunicator& comm) {
-        Layer layer{comm, shape.configs()};
+        Layer layer{comm, shape.configs(), {.check_gradients = check}};
         std::vector<Ceiling> ceilings;
         const auto ids = static_cast<std::size_t>(shape.ids());
         layer.for_each_shard([&](const shardwise::ShardView& shard, const auto&) {
@@ -189,6 +190,7 @@ void update(benchmark::State& state) {
 int main(int argc, char** argv) {
     rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    check = shardwise_bench::take_number(argc, argv, "--check=", 1) != 0;
     with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

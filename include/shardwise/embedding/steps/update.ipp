@@ -35,63 +35,17 @@ struct UpdateBody {
             ShardStore& shard = at(store.shards(), set.slot);
             const TablePlacement& table = at(view.state<Placement>().tables, shard.table);
             const TableRules::Table& own = at(rules.tables, table.table);
-            const bool needs_norm = own.rule->needs_row_norm();
+            tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim));
             if (rules.squares != nullptr) {
-                tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim));
                 add_squares(set, own.change, view.state<Placement>(), env, tape, *rules.squares);
                 continue;
             }
-            // Of what RowNorms has changed, the scale is left.
-            const bool changes = set.changed ? own.change.scale != 1.0F : own.change.of_gradient();
-            const double scale = static_cast<double>(own.change.scale);
             const Learner learner{own, shard, table.dim, set.changed};
-            Sums sums{tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim)).data(), set.dim};
-            const double* norms = set.sums_of_squares;
-            const std::int64_t ahead = rows_ahead(set.dim, 1);
-
-            // In the order of samples: rows of a bag stand together, share its gradient and its norm.
-            const Contribution* last = nullptr;
-            const float* sum = nullptr;
-            double norm = 0.0;
-            learner(set.singles, [&](std::int64_t i) {
-                if (i + ahead < set.singles) {
-                    const std::uint64_t key = set.single[i + ahead];
-                    slots.prefetch_row(shard, RowSet::row(key));
-                    if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
-                        set.prefetch_terms(RowSet::number(key));
-                }
-                const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
-                if (of != last || changes) {
-                    last = of;
-                    if (of->weight == 1.0F && !set.wide && !changes) {
-                        sum = of->terms<float>();
-                    } else {
-                        float* const place = sums.next();
-                        if (set.wide)
-                            shardwise::detail::start_sum<double>(place, *of, set.dim);
-                        else
-                            shardwise::detail::start_sum<float>(place, *of, set.dim);
-                        if (changes) learner.change(RowSet::row(set.single[i]), place);
-                        sum = place;
-                    }
-                    if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
-                }
-                if (norms != nullptr) norm = *norms++ * (scale * scale);
-                return TouchedRow{.row = RowSet::row(set.single[i]), .gradient = sum, .sum_of_squares = norm};
-            });
-            learner(set.several, [&](std::int64_t i) {
-                if (i + ahead < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i + ahead]]));
-                float* const place = sums.next();
-                const RowTerms terms = set.terms(set.singles + i);
-                tape.fold(set, terms, env.topology, place);
-                if (changes) learner.change(terms.row, place);
-                double squares = 0.0;
-                if (norms != nullptr)
-                    squares = *norms++ * (scale * scale);
-                else if (needs_norm)
-                    squares = sum_of_squares(place, set.dim);
-                return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = squares};
-            });
+            // Of what RowNorms has changed, the scale is left.
+            if (set.changed ? own.change.scale != 1.0F : own.change.of_gradient())
+                learn<true>(set, learner, slots, env.topology, tape);
+            else
+                learn<false>(set, learner, slots, env.topology, tape);
             view.state<TouchedMarks>().mark(set);
         }
     }
@@ -176,6 +130,62 @@ struct UpdateBody {
             }
         }
     };
+
+    /// \tparam Changes  gradients, before the rule has them: each row its own
+    template <bool Changes>
+    static void learn(const RowSet& set, const Learner& learner, const Slots& slots, const Topology& topology,
+                      Tape& tape) {
+        const bool needs_norm = learner.own.rule->needs_row_norm();
+        const double rescale = static_cast<double>(learner.own.change.scale) * learner.own.change.scale;
+        const ShardStore& shard = learner.shard;
+        Sums sums{tape.sums.data(), set.dim};
+        const double* norms = set.sums_of_squares;
+        const std::int64_t ahead = rows_ahead(set.dim, 1);
+
+        // In the order of samples: rows of a bag stand together, share its gradient and its norm.
+        const Contribution* last = nullptr;
+        const float* sum = nullptr;
+        double norm = 0.0;
+        learner(set.singles, [&](std::int64_t i) {
+            if (i + ahead < set.singles) {
+                const std::uint64_t key = set.single[i + ahead];
+                slots.prefetch_row(shard, RowSet::row(key));
+                if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
+                    set.prefetch_terms(RowSet::number(key));
+            }
+            const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
+            if (Changes || of != last) {
+                last = of;
+                if (!Changes && of->weight == 1.0F && !set.wide) {
+                    sum = of->terms<float>();
+                } else {
+                    float* const place = sums.next();
+                    if (set.wide)
+                        shardwise::detail::start_sum<double>(place, *of, set.dim);
+                    else
+                        shardwise::detail::start_sum<float>(place, *of, set.dim);
+                    if constexpr (Changes) learner.change(RowSet::row(set.single[i]), place);
+                    sum = place;
+                }
+                if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
+            }
+            if (norms != nullptr) norm = Changes ? *norms++ * rescale : *norms++;
+            return TouchedRow{.row = RowSet::row(set.single[i]), .gradient = sum, .sum_of_squares = norm};
+        });
+        learner(set.several, [&](std::int64_t i) {
+            if (i + ahead < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i + ahead]]));
+            float* const place = sums.next();
+            const RowTerms terms = set.terms(set.singles + i);
+            tape.fold(set, terms, topology, place);
+            if constexpr (Changes) learner.change(terms.row, place);
+            double squares = 0.0;
+            if (norms != nullptr)
+                squares = Changes ? *norms++ * rescale : *norms++;
+            else if (needs_norm)
+                squares = sum_of_squares(place, set.dim);
+            return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = squares};
+        });
+    }
 };
 
 }  // namespace detail
