@@ -5,7 +5,7 @@
 // and 8192 samples. Its ceiling reads and writes each touched row and its moment once, reads each bag's gradient once,
 // and sorts the same ids by radix; in the same process, run by run.
 //
-//   bench_update [--rows=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_update [--rows=N] [--quick=1] [--ceiling=0] [--check=0] [--benchmark_filter=...] [--benchmark_format=json]
 
 #include <algorithm>
 #include <array>
