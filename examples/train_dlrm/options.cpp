@@ -570,7 +570,6 @@ nlohmann::json click_json(const Options& o) {
     for (const sw::BagSizes& bags : o.bags)
         most.push_back(bags.largest);
     return {{"test", o.test},
-            {"schema", o.schema},
             {"samples", o.samples},
             {"test_samples", o.test_samples},
             {"bag", most},
@@ -597,6 +596,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
         {"epochs", o.epochs},
         {"batch", o.batch},
         {"data", o.data},
+        {"schema", o.schema},
         {"zipf", o.zipf},
         {"data_seed", o.data_seed.value_or(o.seed)},
         {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},

@@ -82,6 +82,34 @@ TEST(CsvSchemaFile, LittleIsEnough) {
     EXPECT_EQ(schema_of(R"({"label": "y", "categorical": ["a"], "rows": 5})", 77).tables(1)[0].rows, 5);
 }
 
+TEST(CsvSchemaFile, SaysWhatHistoriesAre) {
+    const Folder folder;
+    const auto history = [&](const std::string& json, std::int64_t rows = 0) {
+        return sw::read_csv_history_schema(folder.write("s.json", json), rows);
+    };
+    const auto all = history(R"({"separator": ";", "ignore": ["title"], "seed": 3, "label": "rating", "history":
+        {"user": "u", "item": "i", "time": {"column": "t", "form": "%s"}, "ids": "hash", "rows": 50}})");
+    EXPECT_TRUE(all.format.separator == ';' && all.format.ignore_others && all.hash);
+    EXPECT_EQ(all.user.name + all.item.name + all.time_column.name + all.time_form, "uit%s");
+    EXPECT_EQ(all.rows, 50);
+    EXPECT_EQ(all.seed, 3U);
+    const auto little = history(R"({"header": false, "history": {"user": 1, "item": 2}})", 9);
+    EXPECT_TRUE(little.item.number == 2 && little.time_form.empty() && !little.hash && little.rows == 9);
+
+    const auto wrong_history = [&](const std::string& json) {
+        const std::string what = bad_input([&] { history(json); });
+        return what.substr(what.find("s.json") + 6);
+    };
+    EXPECT_EQ(wrong_history(R"({"label": "y"})"),
+              R"(: key 'history' is missing; give {"user": COLUMN, "item": COLUMN})");
+    EXPECT_EQ(wrong_history(R"({"history": {"user": "u"}})"),
+              ", history: key 'item' is missing; give the name or the number of a column");
+    EXPECT_EQ(wrong_history(R"({"history": {"user": "u", "item": "i", "time": {"column": "t"}}})"),
+              ", history, time: key 'form' is missing; say how times are written, such as \"%s\"");
+    EXPECT_EQ(wrong_history(R"({"history": {"user": "u", "item": "i", "ids": "hash"}})"),
+              ": items in a table of 0 rows: give at least 1");
+}
+
 TEST(CsvSchemaFile, ErrorsNameThePlace) {
     const std::string rest = R"("label": "y", "rows": 10, "categorical": ["a"])";
     const auto with = [&](const std::string& more) { return wrong("{" + rest + ", " + more + "}"); };
@@ -94,7 +122,7 @@ TEST(CsvSchemaFile, ErrorsNameThePlace) {
     EXPECT_EQ(
         with(R"("seperator": ",")"),
         ": there is no key 'seperator'; give one of separator, quotes, header, missing_values, ignore, label, dense, "
-        "categorical, rows, seed");
+        "categorical, rows, seed, history");
     EXPECT_EQ(with(R"("rows": 11)"), ": an object has the key 'rows' twice");
     EXPECT_EQ(category(R"("colum": 1)"),
               ", entry 2 of 'categorical': there is no key 'colum'; give one of column, name, table, rows, ids, split, "

@@ -16,6 +16,7 @@
 #include <xxhash.h>
 
 #include "data/support.hpp"
+#include "shardwise/data/csv_histories.hpp"
 #include "shardwise/data/csv_reader.hpp"
 #include "shardwise/data/loader.hpp"
 
@@ -452,6 +453,8 @@ TEST(Csv, LabelsAreZeroAndOneOrValuesOrAThreshold) {
     };
     const sw::CsvColumn first{.number = 1};
     EXPECT_EQ(labels("0;a\n1;a\n1.0;a\n0e5;a\n", {.column = first}), (std::vector<float>{0, 1, 1, 0}));
+    EXPECT_EQ(labels("1e-400;a\n-1e-320;a\n1e-400;a\n", {.column = first, .at_least = 0}),
+              (std::vector<float>{1, 0, 1}));
     EXPECT_EQ(labels("3.5;a\n4;a\n-1;a\n5;a\n", {.column = first, .at_least = 4}), (std::vector<float>{0, 1, 0, 1}));
     EXPECT_EQ(labels("x;a\ny;a\nz;a\n", {.column = first, .positive = {"x", "z"}}), (std::vector<float>{1, 0, 1}));
     EXPECT_NE(bad_input([&] { labels("2;a\n", {.column = first}); }).find("column 1: '2', expected a label of 0 or 1"),
@@ -537,6 +540,46 @@ TEST(Csv, BatchesAreUsedAgain) {
                                  .rows = 10},
                       .slice = {.batch = 7}}};
     expect_batches_used_again(reader);
+}
+
+TEST(Csv, HistoriesAreInTheOrderOfTime) {
+    const Folder folder;
+    const std::string file = folder.write("a.csv",
+                                          "time,item,rating,user\n30,5,x,anna\n10,6,x,\"b,ob\"\n20,7,x,anna\n30,8,x,"
+                                          "anna\n5,9,x,\"b,ob\"\n");
+    sw::CsvHistorySchema schema{.format = {.ignore_others = true},
+                                .user = {.name = "user"},
+                                .item = {.name = "item"},
+                                .time_column = {.name = "time"},
+                                .time_form = "%s"};
+    const auto items_of = [&](const sw::Histories& all, const std::string& user) {
+        const auto hash = static_cast<std::int64_t>(XXH64(user.data(), user.size(), 0));
+        const auto at = std::find(all.users.begin(), all.users.end(), hash) - all.users.begin();
+        const auto items = all.of(at);
+        return std::vector<std::int64_t>(items.begin(), items.end());
+    };
+    const sw::Histories timed = sw::read_histories({file}, schema, 7);
+    EXPECT_EQ(timed.size(), 2);
+    EXPECT_EQ(timed.rows, 10);
+    EXPECT_EQ(items_of(timed, "anna"), (std::vector<std::int64_t>{7, 5, 8}));
+    EXPECT_EQ(items_of(timed, "b,ob"), (std::vector<std::int64_t>{9, 6}));
+    schema.time_form.clear();
+    EXPECT_EQ(items_of(sw::read_histories({file}, schema), "anna"), (std::vector<std::int64_t>{5, 7, 8}));
+    schema.rows = 8;
+    EXPECT_EQ(bad_input([&] { static_cast<void>(sw::read_histories({file}, schema)); }),
+              file + ", line 5: column 2 (item): '8', expected an item, a whole number from 0 to 7");
+    schema.hash = true;
+    for (const std::int64_t item : sw::read_histories({file}, schema).items)
+        EXPECT_LT(item, 8);
+    schema.time_form = "%H";
+    EXPECT_EQ(bad_input([&] {
+                  static_cast<void>(sw::read_histories({folder.write("b.csv", "time,item,user\n24,5,a\n")}, schema));
+              }),
+              folder.path() + "/b.csv, line 2: column 1 (time): '24', expected a time of the form %H");
+    EXPECT_EQ(
+        bad_input(
+            [&] { static_cast<void>(sw::read_histories({folder.write("b.csv", "time,item,user\n23,,a\n")}, schema)); }),
+        folder.path() + "/b.csv, line 2: column 2 (item): '', a missing value, and there is no history without it");
 }
 
 TEST(Csv, TimesAreReadByTheirForms) {

@@ -169,6 +169,27 @@ def movielens_():
         assert r["auc"] > 0.8 and r["config"]["rows"] == [500, 500, 7, 100], (r["auc"], r["config"]["rows"])
 
 
+def sequences():
+    """train_sequence reads the same file: users, items and times."""
+    dice = random.Random(1)
+    lines = [(user, (dice.randrange(20) + 7 * i) % 40, time) for user in range(60) for i, time in enumerate(sorted(dice.sample(range(10**6), 12)))]
+    dice.shuffle(lines)
+    write("ratings.csv", [["userId", "movieId", "rating", "timestamp"]] + [[user, item, 3, time] for user, item, time in lines])
+    common = ["--history", 8, "--dim", 8, "--top", "8-1", "--batch", 16, "--steps", 8]
+    r = report("--data", "ratings.csv", "--schema", schema("movielens"), *common, program="train_sequence")
+    assert r["config"]["rows"] == [40] and r["config"]["schema"] == schema("movielens") and len(r["losses"]) == 8
+    with open("order.txt", "w", encoding="utf-8") as file:  # users in the order of their first times, as they come
+        file.writelines(f"{user} {item}\n" for user, item, _ in sorted(lines, key=lambda line: line[2]))
+    plain = report("--data", "order.txt", *common, program="train_sequence")
+    assert plain["losses"] == r["losses"] and plain["auc"] == r["auc"]
+    for arguments, text in [
+            (["--schema", schema("movielens")], "without --data"),
+            (["--data", "ratings.csv", "--schema", schema("avazu")], "avazu.json: key 'history' is missing"),
+            (["--data", "ratings.csv", "--schema", schema("movielens"), "--rows", 5], "expected an item, a whole number from 0 to 4")]:
+        error = run(*arguments, status=2, says=[text], program="train_sequence")
+        assert len(error.strip().splitlines()) == 1, error
+
+
 def schemas():
     """Each schema as it is kept fits its file."""
     for name, make, form in (("avazu", avazu, {}), ("frappe", frappe, {"delimiter": "\t"}), ("talkingdata", talkingdata, {}),
@@ -227,4 +248,4 @@ def mpi():
 
 
 main({"avazu": avazu_, "checkpoint": checkpoint, "frappe": frappe_, "talkingdata": talkingdata_, "movielens": movielens_,
-      "schemas": schemas, "dense": dense, "bad_usage": bad_usage, "mpi": mpi})
+      "schemas": schemas, "sequences": sequences, "dense": dense, "bad_usage": bad_usage, "mpi": mpi})

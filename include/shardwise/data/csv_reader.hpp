@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -146,10 +147,12 @@ class CsvReader {
     }
 
     /// A finite number. \returns nothing where the text is none
-    [[nodiscard]] static std::optional<double> number(std::string_view text) noexcept {
+    [[nodiscard]] static std::optional<double> number(std::string_view text) {
         double x = 0;
         const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), x);
-        if (status != std::errc{} || stop != text.data() + text.size() || !std::isfinite(x)) return std::nullopt;
+        if (stop != text.data() + text.size() || status == std::errc::invalid_argument) return std::nullopt;
+        if (status != std::errc{}) x = std::strtod(std::string{text}.c_str(), nullptr);  // too large, or too near 0
+        if (!std::isfinite(x)) return std::nullopt;
         return x;
     }
 

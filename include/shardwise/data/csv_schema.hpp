@@ -20,7 +20,7 @@
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
-/// What the columns of CSV and TSV files mean to a click model.
+/// What the columns of CSV and TSV files mean to a model of clicks, or of histories.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -258,6 +258,32 @@ struct CsvSchema {
         if (feature.missing == CsvMissing::row && (feature.missing_row < 0 || feature.missing_row >= count))
             refuse(
                 concat({": a missing value becomes row ", feature.missing_row, ", and the rows are 0 to ", count - 1}));
+    }
+};
+
+/// What files of histories are read as; see read_histories(). From a file by read_csv_history_schema().
+struct CsvHistorySchema {
+    CsvFormat format = {};
+    CsvColumn user = {};
+    CsvColumn item = {};
+    CsvColumn time_column = {};  ///< histories are in its order
+    std::string time_form = {};  ///< see parse_time(); empty: there is no such column, and records are in order
+    std::int64_t rows = 0;       ///< of the table of items; 0: as many as they take
+    bool hash = false;           ///< an item is hashed, as CsvIds::hash; false: it is the number of its row
+    std::uint64_t seed = 0;      ///< of hashes
+
+    /// \throws BadInput with a sentence that says what does not fit
+    void validate() const {
+        format.validate();
+        format.validate(user);
+        format.validate(item);
+        if (!time_form.empty()) {
+            format.validate(time_column);
+            check_time_form(time_form);
+        }
+        if (rows < 0 || (hash && rows == 0))
+            throw BadInput{concat({"items in a table of ", rows, " rows: give at least 1",
+                                   hash ? "" : ", or 0 for as many as they take"})};
     }
 };
 

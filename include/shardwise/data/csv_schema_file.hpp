@@ -258,17 +258,22 @@ class SchemaObject {
     }
 }
 
+/// The object of a schema, with the keys that schemas have.
+[[nodiscard]] inline SchemaObject csv_schema_object(const nlohmann::json& json, const std::string& path) {
+    return {json,
+            path,
+            {"separator", "quotes", "header", "missing_values", "ignore", "label", "dense", "categorical", "rows",
+             "seed", "history"}};
+}
+
 }  // namespace detail
 
-/// Reads a schema. Not collective.
+/// Reads what a schema says of clicks. Not collective.
 /// \param rows  of tables of which the schema does not say it; 0: it has to
 /// \throws BadInput naming the file, the place in it and what is wrong
 [[nodiscard]] inline CsvSchema read_csv_schema(const std::string& path, std::int64_t rows = 0) {
     const nlohmann::json json = detail::read_schema_json(path);
-    const detail::SchemaObject all{
-        json,
-        path,
-        {"separator", "quotes", "header", "missing_values", "ignore", "label", "dense", "categorical", "rows", "seed"}};
+    const detail::SchemaObject all = detail::csv_schema_object(json, path);
     CsvSchema schema{.format = detail::csv_format_of(all), .label = detail::csv_label_of(all)};
     schema.rows = rows;
     all.read_whole("rows", schema.rows, 1);
@@ -285,6 +290,41 @@ class SchemaObject {
                 schema.categorical.push_back(detail::csv_category_of((*list)[i], where));
         }
     }
+    try {
+        schema.validate();
+    } catch (const BadInput& error) {
+        throw BadInput{concat({path, ": ", error.what()})};
+    }
+    return schema;
+}
+
+/// Reads what a schema says of histories: its key "history", and how files are written. Columns that it does not name
+/// are ignored. Not collective.
+/// \param rows  of the table of items where the schema does not say it; 0: as many as they take
+/// \throws BadInput naming the file, the place in it and what is wrong
+[[nodiscard]] inline CsvHistorySchema read_csv_history_schema(const std::string& path, std::int64_t rows = 0) {
+    const nlohmann::json json = detail::read_schema_json(path);
+    const detail::SchemaObject all = detail::csv_schema_object(json, path);
+    const nlohmann::json* value = all.find("history");
+    if (value == nullptr) all.refuse(R"(: key 'history' is missing; give {"user": COLUMN, "item": COLUMN})");
+    const detail::SchemaObject object{*value, path + ", history", {"user", "item", "time", "ids", "rows"}};
+    CsvHistorySchema schema{.format = detail::csv_format_of(all)};
+    schema.format.ignore.clear();
+    schema.format.ignore_others = true;
+    object.read_column("user", schema.user);
+    object.read_column("item", schema.item);
+    if (const nlohmann::json* time = object.find("time"); time != nullptr) {
+        const detail::SchemaObject of_time{*time, path + ", history, time", {"column", "form"}};
+        of_time.read_column("column", schema.time_column);
+        of_time.read("form", schema.time_form);
+        if (schema.time_form.empty())
+            of_time.refuse(R"(: key 'form' is missing; say how times are written, such as "%s")");
+    }
+    if (const nlohmann::json* ids = object.find("ids"); ids != nullptr)
+        schema.hash = object.one_of<int>("ids", *ids, std::array{"row", "hash"}) == 1;
+    schema.rows = rows;
+    object.read_whole("rows", schema.rows, 1);
+    all.read_whole("seed", schema.seed, 0);
     try {
         schema.validate();
     } catch (const BadInput& error) {
