@@ -179,36 +179,6 @@ void parse_towers(const std::string& text, Options& o) {
     o.towers = sw::read_towers(text);
 }
 
-/// The schema, with --rows in the place of the number of rows that it has for all tables. \param rows_given  whether
-/// the command line says it
-void read_schema(Options& o, bool rows_given) {
-    sw::CsvSchema schema = sw::read_csv_schema(o.schema, o.rows[0]);
-    if (rows_given) {
-        if (o.rows.size() != 1)
-            throw sw::BadInput{fmt::format(
-                "--rows: {} numbers; with --schema give one, for the tables of which the schema has none of "
-                "their own",
-                o.rows.size())};
-        schema.rows = 0;
-        bool used = false;
-        for (const sw::CsvCategory& feature : schema.categorical) {
-            try {
-                static_cast<void>(schema.rows_of(feature));
-            } catch (const sw::BadInput&) {
-                used = true;
-            }
-        }
-        if (!used)
-            throw sw::BadInput{
-                fmt::format("--rows has no effect: {} says the rows of every table; leave it out", o.schema)};
-        schema.rows = o.rows[0];
-    }
-    o.rows.clear();
-    for (const sw::TableConfig& table : schema.tables(o.dim))
-        o.rows.push_back(table.rows);
-    o.csv = std::make_shared<const sw::CsvSchema>(std::move(schema));
-}
-
 void check(const Options& o) {
     at_least("--batch", o.batch, std::int64_t{1});
     at_least("--epochs", o.epochs, 0);
@@ -262,6 +232,26 @@ void check(const Options& o) {
 }
 
 }  // namespace
+
+sw::CsvSchema read_schema(const std::string& path, const std::vector<std::int64_t>& rows, bool rows_given) {
+    sw::CsvSchema schema = sw::read_csv_schema(path, rows[0]);
+    if (!rows_given) return schema;
+    if (rows.size() != 1)
+        throw sw::BadInput{fmt::format(
+            "--rows: {} numbers; with --schema give one, for the tables of which the schema has none of their own",
+            rows.size())};
+    const auto rows_of_all = [&](std::int64_t of_others) {
+        schema.rows = of_others;
+        std::vector<std::int64_t> all;
+        for (const sw::TableConfig& table : schema.tables(1))
+            all.push_back(table.rows);
+        return all;
+    };
+    const std::vector<std::int64_t> of_more = rows_of_all(rows[0] + 1);
+    if (rows_of_all(rows[0]) == of_more)
+        throw sw::BadInput{fmt::format("--rows has no effect: {} says the rows of every table; leave it out", path)};
+    return schema;
+}
 
 SaveEvery parse_save_every(const std::string& text) {
     double number = 0;
@@ -453,7 +443,12 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
-    if (!o.schema.empty() && !o.sequences) read_schema(o, given("--rows"));
+    if (!o.schema.empty() && !o.sequences) {
+        o.csv = std::make_shared<const sw::CsvSchema>(read_schema(o.schema, o.rows, given("--rows")));
+        o.rows.clear();
+        for (const sw::TableConfig& table : o.csv->tables(1))
+            o.rows.push_back(table.rows);
+    }
     o.bags = parse_bags(bag);
     for (const char* flag : {"--tower-c", "--tower-p", "--tower-dim"})
         if (p.tower == "pass" && given(flag))

@@ -146,6 +146,11 @@ struct BatchShape {
 /// The module of each tower, where policies.tower says that there is one.
 [[nodiscard]] sw::AnyModule::Config module_config(const Options& options);
 
+/// A schema with what --rows says of the tables of which it has none of their own. \param rows_given  on the command
+/// line, in the place of the schema's number for all \throws BadInput
+[[nodiscard]] sw::CsvSchema read_schema(const std::string& path, const std::vector<std::int64_t>& rows,
+                                        bool rows_given);
+
 /// The tables of the model.
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);
 
