@@ -82,20 +82,17 @@ class CsvRecords {
     /// Appends the lines that follow, until all quotes are closed.
     void join(LineReader::Line& line) {
         const std::string file = lines_.file();
+        const auto not_closed = [&](const std::string& where) {
+            return BadInput{concat({file, ", line ", line_, ": a quote that is not closed ", where,
+                                    R"(; if quotes mean nothing in it, say so in the schema ("quotes": false))"})};
+        };
         text_.assign(line.begin, line.end);
         for (bool open = true; open;) {
             text_ += *line.end == '\r' ? "\r\n" : "\n";  // as there is a line behind it, or else this is an error
-            if (!lines_.next(line) || lines_.line() == 1)
-                throw BadInput{
-                    concat({file, ", line ", line_,
-                            ": a quote that is not closed in this file; if quotes mean nothing in it, say so "
-                            "in the schema (\"quotes\": false)"})};
+            if (!lines_.next(line) || lines_.line() == 1) throw not_closed("in this file");
             text_.append(line.begin, line.end);
             if (text_.size() > LineReader::longest_line)
-                throw BadInput{
-                    concat({file, ", line ", line_, ": a quote that is not closed within ", LineReader::longest_line,
-                            " bytes; if quotes mean nothing in this file, say so in the schema (\"quotes\": "
-                            "false)"})};
+                throw not_closed(concat({"within ", LineReader::longest_line, " bytes of this file"}));
             open ^= quotes_in(line) % 2 != 0;
         }
         line = {text_.data(), text_.data() + text_.size()};

@@ -122,13 +122,13 @@ class SchemaObject {
             refuse(R"(: key 'part' without 'time'; say how times are written, such as "%Y-%m-%d %H:%M:%S")");
         to.part = one_of<TimePart>("part", *part, time_part_names);
     }
-    template <class Enum, std::size_t n>
+    template <class Enum, std::size_t N>
     [[nodiscard]] Enum one_of(const char* key, const nlohmann::json& value,
-                              const std::array<const char*, n>& names) const {
+                              const std::array<const char*, N>& names) const {
         std::string all;
-        for (std::size_t i = 0; i != n; ++i) {
+        for (std::size_t i = 0; i != N; ++i) {
             if (value.is_string() && value.get_ref<const std::string&>() == names[i]) return static_cast<Enum>(i);
-            all += (i == 0 ? "\"" : i + 1 == n ? " or \"" : ", \"") + std::string{names[i]} + "\"";
+            all += (i == 0 ? "\"" : i + 1 == N ? " or \"" : ", \"") + std::string{names[i]} + "\"";
         }
         refuse(key, value, all);
     }
