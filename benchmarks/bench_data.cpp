@@ -28,6 +28,8 @@
 
 #include "shardwise/data/batch.hpp"
 #include "shardwise/data/criteo.hpp"
+#include "shardwise/data/csv_reader.hpp"
+#include "shardwise/data/csv_schema.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/data/numpy_criteo.hpp"
 #include "support.hpp"
@@ -59,6 +61,32 @@ std::string made_lines() {
     return text;
 }
 
+/// Clicks as Avazu's: an identity, a label, an hour and 21 categories, numbers and hexadecimal ones of eight.
+std::string made_csv(bool quoted) {
+    std::mt19937_64 random{1};
+    std::string text;
+    for (int line = 0; line != 10'000; ++line) {
+        text += fmt::format("{},{},141021{:02}", random(), random() % 6 == 0 ? 1 : 0, line * 24 / 10'000);
+        for (int f = 0; f != 21; ++f) {
+            const std::uint64_t value = random() % 100'000 >> random() % 16;
+            const std::string category =
+                f % 2 == 0 ? fmt::format("{:08x}", value * 2654435761U & 0xffffffff) : fmt::format("{}", value);
+            text += quoted ? ",\"" + category + "\"" : "," + category;
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+shardwise::CsvSchema csv_schema() {
+    shardwise::CsvSchema schema{
+        .format = {.header = false, .ignore = {{.number = 1}}}, .label = {.column = {.number = 2}}, .rows = table_rows};
+    for (int column = 3; column != 25; ++column)
+        schema.categorical.emplace_back().column.number = column;
+    schema.categorical[0].time.form = "%y%m%d%H";
+    return schema;
+}
+
 /// The files that are read, in a folder that goes with the program.
 class Files {
   public:
@@ -76,6 +104,12 @@ class Files {
                 throw std::runtime_error{"gzip failed"};
         }
         gzclose(packed);
+        for (const bool quoted : {false, true}) {
+            std::ofstream csv_file{csv(quoted), std::ios::binary};
+            const std::string records = made_csv(quoted);
+            for (std::int64_t written = 0; written < bytes; written += static_cast<std::int64_t>(records.size()))
+                csv_file << records;
+        }
 
         const auto samples = bytes / 160;
         std::mt19937_64 random{1};
@@ -101,6 +135,7 @@ class Files {
 
     [[nodiscard]] std::string tsv() const { return folder_ + "/clicks.tsv"; }
     [[nodiscard]] std::string gzip() const { return folder_ + "/clicks.tsv.gz"; }
+    [[nodiscard]] std::string csv(bool quoted) const { return folder_ + (quoted ? "/quoted.csv" : "/plain.csv"); }
     [[nodiscard]] shardwise::NumpyCriteoDay day() const {
         return {.dense = folder_ + "/day_0_dense.npy",
                 .sparse = folder_ + "/day_0_sparse.npy",
@@ -215,6 +250,17 @@ void criteo_gzip(benchmark::State& state) {
           bytes, unpack);
 }
 
+/// Arguments: whether categories have quotes, and ranks, as of criteo_tsv.
+void csv(benchmark::State& state) {
+    const std::string path = files->csv(state.range(0) != 0);
+    drain(state,
+          shardwise::CsvReader{{.files = {path},
+                                .schema = csv_schema(),
+                                .slice = {.batch = batch, .rank = 0, .ranks = static_cast<int>(state.range(1))},
+                                .block_bytes = block}},
+          size_of(path), [&] { benchmark::DoNotOptimize(scan(path, true)); });
+}
+
 /// The ceiling reads the files and does nothing with them.
 void numpy(benchmark::State& state) {
     const shardwise::NumpyCriteoDay day = files->day();
@@ -246,6 +292,13 @@ void generator(benchmark::State& state) {
 
 BENCHMARK(criteo_tsv)->ArgName("ranks")->Arg(1)->Arg(4)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(criteo_gzip)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(csv)
+    ->ArgNames({"quoted", "ranks"})
+    ->Args({0, 1})
+    ->Args({1, 1})
+    ->Args({0, 4})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(numpy)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(generator)->ArgName("bag")->Arg(1)->Arg(10)->UseManualTime()->Unit(benchmark::kMillisecond);
 

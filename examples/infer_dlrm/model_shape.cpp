@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "model_shape.hpp"
 
+#include <iterator>
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "../train_dlrm/options.hpp"
 #include "shardwise/checkpoint/safetensors.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/dense/interaction.hpp"
 
 namespace infer_dlrm {
 
@@ -42,38 +45,43 @@ std::vector<std::int64_t> ModelShape::rows() const {
     return all;
 }
 
-ModelShape shape_in(const std::string& path) {
+std::int64_t ModelShape::features() const {
+    std::int64_t all = 0;
+    for (const sw::TableConfig& table : tables)
+        all += std::ssize(sw::features_of(table));
+    return all;
+}
+
+ModelShape shape_in(const std::string& path, std::vector<sw::TableConfig> tables, std::int64_t dense,
+                    const std::string& whose) {
     const sw::SafetensorsReader file{path};
     const auto refuse = [&](const std::string& why) { return sw::BadInput{fmt::format("{}: {}", path, why)}; };
-    ModelShape shape;
-    std::size_t tables = 0;
+    ModelShape shape{.tables = std::move(tables), .dense = dense, .bottom = {}, .top = {}};
+    std::size_t there = 0;
     for (const auto& [name, tensor] : file.tensors()) {
-        tables += name.starts_with("tables/") && name.ends_with("/weight") ? 1 : 0;
+        there += name.starts_with("tables/") && name.ends_with("/weight") ? 1 : 0;
         if (name.starts_with("cross.") || name.starts_with("tower"))
             throw refuse(
                 fmt::format("has '{}', so its model is no DLRM without modules of towers: that is what "
                             "infer_dlrm runs",
                             name));
     }
-    for (int f = 1; f <= train_dlrm::categories; ++f) {
-        const auto found = file.tensors().find(fmt::format("tables/C{}/weight", f));
+    for (sw::TableConfig& table : shape.tables) {
+        const auto found = file.tensors().find(fmt::format("tables/{}/weight", table.name));
         if (found == file.tensors().end() || found->second.shape.size() != 2)
-            throw refuse(
-                fmt::format("has no table 'C{}': it is a checkpoint of other tables than those of Criteo's "
-                            "columns, C1 to C{}",
-                            f, train_dlrm::categories));
-        const std::vector<std::int64_t>& size = found->second.shape;
-        shape.tables.push_back({.name = fmt::format("C{}", f), .rows = size[0], .dim = static_cast<int>(size[1])});
-        if (shape.tables.back().dim != shape.dim())
-            throw refuse(
-                fmt::format("table 'C{}' has dimension {}, and 'C1' {}: a DLRM's are equal", f, size[1], shape.dim()));
+            throw refuse(fmt::format("has no table '{}': it is a checkpoint of other tables than those of {}",
+                                     table.name, whose));
+        table.rows = found->second.shape[0];
+        table.dim = static_cast<int>(found->second.shape[1]);
+        if (table.dim != shape.dim())
+            throw refuse(fmt::format("table '{}' has dimension {}, and '{}' {}: a DLRM's are equal", table.name,
+                                     table.dim, shape.tables[0].name, shape.dim()));
     }
-    if (tables != shape.tables.size())
-        throw refuse(fmt::format("has {} tables, and Criteo has {} columns of ids: it is a checkpoint of other tables",
-                                 tables, shape.tables.size()));
-    shape.bottom = widths_in(file, "bottom", train_dlrm::dense_features);
-    const std::int64_t vectors = train_dlrm::categories + 1;
-    shape.top = widths_in(file, "top", shape.dim() + vectors * (vectors - 1) / 2);
+    if (there != shape.tables.size())
+        throw refuse(fmt::format("has {} tables, and those of {} are {}: it is a checkpoint of other tables", there,
+                                 whose, shape.tables.size()));
+    if (dense != 0) shape.bottom = widths_in(file, "bottom", dense);
+    shape.top = widths_in(file, "top", sw::DotInteraction::outputs(shape.dim(), shape.features(), dense != 0));
     return shape;
 }
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -93,6 +96,12 @@ void add_data(CLI::App& app, Options& o, std::int64_t& bag) {
         ->type_name("FILE")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group(data);
+    app.add_option("--schema", o.data.schema,
+                   "What the columns of --data are, where they are CSV or TSV files of one's own, as train_dlrm reads "
+                   "them")
+        ->type_name("FILE")
+        ->default_str("")
+        ->group(data);
     app.add_option("--zipf", o.data.zipf, "Exponent of the power law of generated ids")->group(data);
     app.add_option("--bag", bag, "Ids of a generated bag: from 1 up to so many, drawn for each bag")->group(data);
     app.add_option("--skew", o.skew,
@@ -147,12 +156,58 @@ void add_output(CLI::App& app, Options& o) {
     app.add_option("--json", o.json, "File for the report")->type_name("FILE")->default_str("")->group(output);
 }
 
+/// The tables of Criteo's columns; the flags say their sizes.
+std::vector<sw::TableConfig> criteo_tables(const ShapeFlags& flags) {
+    require(flags.rows.size() == 1 || flags.rows.size() == train_dlrm::categories, "--rows",
+            fmt::format("{}", fmt::join(flags.rows, ",")), "one number, or 26 with commas between them");
+    std::vector<sw::TableConfig> tables;
+    for (int f = 0; f < train_dlrm::categories; ++f)
+        tables.push_back({.name = fmt::format("C{}", f + 1),
+                          .rows = flags.rows[flags.rows.size() == 1 ? 0 : static_cast<std::size_t>(f)],
+                          .dim = flags.dim});
+    return tables;
+}
+
+/// Has the schema hash into tables as large as the checkpoint's. \throws BadInput where it says another number itself
+void take_rows(train_dlrm::Options& data, const std::vector<sw::TableConfig>& tables, const std::string& file) {
+    sw::CsvSchema schema = *data.csv;
+    for (sw::CsvCategory& feature : schema.categorical)
+        for (const sw::TableConfig& table : tables) {
+            if (table.name != feature.table_name()) continue;
+            if (feature.rows != 0 && feature.rows != table.rows)
+                throw sw::BadInput{
+                    fmt::format("{}: table '{}' has {} rows, and {} rows in {}: give the schema that it "
+                                "was trained with",
+                                data.schema, table.name, feature.rows, table.rows, file)};
+            feature.rows = table.rows;
+        }
+    schema.validate();
+    data.csv = std::make_shared<const sw::CsvSchema>(std::move(schema));
+}
+
 /// The model of the flags; of the file where there is one, which flags may say once more.
-ModelShape shape_of(const CLI::App& app, const Options& o, const ShapeFlags& flags) {
+ModelShape shape_of(const CLI::App& app, Options& o, const ShapeFlags& flags) {
     const auto given = [&](const char* flag) { return app.get_option(flag)->count() != 0; };
+    for (const std::int64_t rows : flags.rows)
+        at_least<std::int64_t>("--rows", rows, 1);
+    at_least("--dim", flags.dim, 1);
     ModelShape shape;
+    shape.dense = train_dlrm::dense_features;
+    std::string whose = fmt::format("Criteo's columns, C1 to C{}", train_dlrm::categories);
+    if (!o.data.schema.empty()) {
+        if (given("--rows") && !o.load.empty())
+            throw sw::BadInput{fmt::format("--rows has no effect: {} says the rows; leave it out", o.load)};
+        o.data.csv =
+            std::make_shared<const sw::CsvSchema>(train_dlrm::read_schema(o.data.schema, flags.rows, given("--rows")));
+        shape.dense = std::ssize(o.data.csv->dense);
+        if (shape.dense == 0 && given("--bottom"))
+            throw sw::BadInput{
+                fmt::format("--bottom has no effect: {} has no dense columns; leave it out", o.data.schema)};
+        whose = o.data.schema;
+    }
+    shape.tables = o.data.csv != nullptr ? o.data.csv->tables(flags.dim) : criteo_tables(flags);
     if (!o.load.empty()) {
-        shape = shape_in(o.load);
+        shape = shape_in(o.load, shape.tables, shape.dense, whose);
         const auto same = [&](const char* flag, const auto& said, const auto& is, const auto& text) {
             if (given(flag) && said != is)
                 throw sw::BadInput{fmt::format("{} {}, and {} has {}: leave it out, or load another file", flag,
@@ -166,18 +221,10 @@ ModelShape shape_of(const CLI::App& app, const Options& o, const ShapeFlags& fla
         same("--dim", flags.dim, shape.dim(), [](int dim) { return std::to_string(dim); });
         same("--bottom", flags.bottom, shape.bottom, dash);
         same("--top", flags.top, shape.top, dash);
+        if (o.data.csv != nullptr) take_rows(o.data, shape.tables, o.load);
         return shape;
     }
-    at_least("--dim", flags.dim, 1);
-    require(flags.rows.size() == 1 || flags.rows.size() == train_dlrm::categories, "--rows",
-            fmt::format("{}", fmt::join(flags.rows, ",")), "one number, or 26 with commas between them");
-    for (const std::int64_t rows : flags.rows)
-        at_least<std::int64_t>("--rows", rows, 1);
-    for (int f = 0; f < train_dlrm::categories; ++f)
-        shape.tables.push_back({.name = fmt::format("C{}", f + 1),
-                                .rows = flags.rows[flags.rows.size() == 1 ? 0 : static_cast<std::size_t>(f)],
-                                .dim = flags.dim});
-    shape.bottom = given("--bottom") ? flags.bottom : std::vector<std::int64_t>{64, flags.dim};
+    if (shape.dense != 0) shape.bottom = given("--bottom") ? flags.bottom : std::vector<std::int64_t>{64, flags.dim};
     shape.top = flags.top;
     return shape;
 }
@@ -201,6 +248,8 @@ void check(const CLI::App& app, Options& o) {
     one_of("--pooling", o.pooling, {"sum", "mean", "none"});
     one_of("--sharding", o.sharding, {"table", "row", "col"});
     one_of("--wire", o.wire, {"fp32", "bf16"});
+    if (!o.data.schema.empty() && o.data.data.empty())
+        throw sw::BadInput{fmt::format("--schema {} without --data: it is of files; give them, too", o.data.schema)};
     if (o.delay.rank >= o.ranks)
         throw sw::BadInput{fmt::format("--delay {}: there are ranks 0 to {}", o.delay_text, o.ranks - 1)};
     const auto no_effect = [&](const char* flag, bool none, const char* why) {

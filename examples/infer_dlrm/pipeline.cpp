@@ -81,9 +81,9 @@ Pipeline::Pipeline(const Options& o, sw::CommunicatorRef comm, std::optional<sw:
         options.slots.emplace(slots_.emplace(*slots_below_));
     }
     layer_ = sw::make_layer(comm_, o.shape.tables, names_of(o), options);
-    dense_.emplace(sw::DlrmConfig{.dense_features = train_dlrm::dense_features,
+    dense_.emplace(sw::DlrmConfig{.dense_features = o.shape.dense,
                                   .dimension = o.shape.dim(),
-                                  .features = train_dlrm::categories,
+                                  .features = o.shape.features(),
                                   .bottom = o.shape.bottom,
                                   .top = o.shape.top,
                                   .seed = o.seed},

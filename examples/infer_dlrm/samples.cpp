@@ -34,6 +34,7 @@ RankSamples part_of(const sw::ClickBatch& batch, std::int64_t first, std::int64_
     RankSamples part;
     part.dense.assign(batch.dense.begin() + first * batch.dense_columns,
                       batch.dense.begin() + (first + count) * batch.dense_columns);
+    part.dense_columns = batch.dense_columns;
     part.ids.samples = count;
     part.ids.features = batch.ids.features;
     const sw::JaggedView<std::int64_t> all = batch.ids.view();
@@ -71,7 +72,7 @@ std::shared_ptr<const Samples> read_samples(const Options& o, bool shown) {
             taken += count;
             if (o.skew == 1) continue;
             std::vector<std::int64_t> lengths;
-            for (int f = 0; f < train_dlrm::categories; ++f)
+            for (std::int64_t f = 0; f < batch.ids.features; ++f)
                 lengths.push_back(1 + static_cast<std::int64_t>(dice() % static_cast<std::uint64_t>(o.skew)));
             cut_bags(ranks.back(), lengths);
         }

@@ -19,12 +19,11 @@ namespace infer_dlrm {
 struct RankSamples {
     std::int64_t first = 0;  ///< number of its first sample
     std::vector<float> dense;
+    std::int64_t dense_columns = 0;
     sw::JaggedBatch<std::int64_t> ids;
 
     [[nodiscard]] std::int64_t size() const noexcept { return ids.samples; }
-    [[nodiscard]] sw::MatrixView<const float> dense_view() const {
-        return {dense.data(), size(), train_dlrm::dense_features};
-    }
+    [[nodiscard]] sw::MatrixView<const float> dense_view() const { return {dense.data(), size(), dense_columns}; }
 };
 /// (batch, rank). Samples are numbered batch by batch, and in a batch rank by rank.
 using Samples = std::vector<std::vector<RankSamples>>;

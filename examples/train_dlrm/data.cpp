@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shardwise/data/criteo.hpp"
+#include "shardwise/data/csv_reader.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/data/next_items.hpp"
 #include "shardwise/data/numpy_criteo.hpp"
@@ -28,6 +29,9 @@ bool are_numpy(const std::vector<std::string>& names) {
 }
 
 std::unique_ptr<Loader> files(const std::vector<std::string>& names, const Options& o, const sw::Slice& slice) {
+    if (o.csv != nullptr)
+        return std::make_unique<Loader>(Source{std::make_unique<sw::CsvReader>(
+            sw::CsvOptions{.files = names, .schema = *o.csv, .slice = slice, .block_bytes = std::size_t{256} << 10})});
     if (are_numpy(names))
         return std::make_unique<Loader>(Source{std::make_unique<sw::NumpyCriteoReader>(
             sw::NumpyCriteoOptions{.days = sw::numpy_criteo_days(names), .rows = o.rows, .slice = slice})});
@@ -66,7 +70,7 @@ std::unique_ptr<Loader> test_data(const Options& o, int rank, int ranks) {
     if (o.sequences) return sequences(o, sw::NextItemOptions::Part::test, {.batch = 64, .rank = rank, .ranks = ranks});
     const sw::Slice slice{.batch = std::max<std::int64_t>(o.batch, 256), .rank = rank, .ranks = ranks};
     if (!o.test.empty()) {
-        if (are_numpy(o.test) != are_numpy(o.data))
+        if (o.csv == nullptr && are_numpy(o.test) != are_numpy(o.data))
             throw sw::BadInput{
                 "--data and --test: numpy files and click logs have other dense values and ids; give files of one "
                 "kind"};
@@ -80,7 +84,7 @@ double estimate_samples(const Options& o) {
     if (o.sequences)
         return static_cast<double>(std::ssize(o.sequences->histories->items) - o.sequences->histories->size());
     if (o.data.empty()) return static_cast<double>(o.samples);
-    if (are_numpy(o.data))
+    if (o.csv == nullptr && are_numpy(o.data))
         return static_cast<double>(
             sw::NumpyCriteoReader{{.days = sw::numpy_criteo_days(o.data), .rows = o.rows, .slice = {}}}.samples());
     double bytes = 0;

@@ -11,7 +11,7 @@
 #include "shardwise/data/slice.hpp"
 
 /// \file
-/// Where batches come from: click logs, numpy files, histories or a generator.
+/// Where batches come from: click logs, CSV files, numpy files, histories or a generator.
 
 namespace train_dlrm {
 
@@ -47,8 +47,8 @@ using Batches = sw::GlobalBatches<Loader>;
 /// The same of the test data; null where there is none.
 [[nodiscard]] std::unique_ptr<Loader> test_data(const Options& options, int rank, int ranks);
 
-/// Samples of an epoch: exact for generated data, histories and numpy files, an estimate for plain click logs, 0 where
-/// there is no telling.
+/// Samples of an epoch: exact for generated data, histories and numpy files, an estimate for plain click logs and CSV
+/// files, 0 where there is no telling.
 [[nodiscard]] double estimate_samples(const Options& options);
 
 }  // namespace train_dlrm

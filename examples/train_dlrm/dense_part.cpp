@@ -67,7 +67,7 @@ std::unique_ptr<DensePart> click_part(const Options& o, const sw::LayerBase& emb
                                       const typename Interaction::Config& interaction) {
     const int dim = interaction_dim(o);
     return std::make_unique<ClickPart<Interaction>>(
-        sw::DenseModelConfig<Interaction>{.dense_features = dense_features,
+        sw::DenseModelConfig<Interaction>{.dense_features = batch_shape(o).dense,
                                           .dimension = dim,
                                           .features = embedding.width() / dim,
                                           .bottom = o.bottom,

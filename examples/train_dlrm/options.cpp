@@ -22,6 +22,7 @@
 #include "output_files.hpp"
 #include "sequence_options.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/data/csv_schema_file.hpp"
 #include "shardwise/topology/topology.hpp"
 #include "shardwise/tower/tower_file.hpp"
 #include "tier_options.hpp"
@@ -105,6 +106,12 @@ void add_click_data(CLI::App& app, Options& o, std::string& bag) {
     app.add_option("--test", o.test, "Files to test on after every epoch")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group(data);
+    app.add_option("--schema", o.schema,
+                   "What the columns of --data and --test are, where they are CSV or TSV files of one's own: label, "
+                   "dense and categorical columns (JSON, see docs/csv.md)")
+        ->type_name("FILE")
+        ->default_str("")
+        ->group(data);
     app.add_option("--samples", o.samples, "Generated samples an epoch")->group(data);
     app.add_option("--test-samples", o.test_samples, "Generated samples to test on")->group(data);
     app.add_option("--bag", bag,
@@ -123,7 +130,7 @@ std::string about(const Options& o) {
                "histories of users, or on generated ones.";
     return std::string{o.model == "dcn" ? "Trains a deep and cross network (DCN v2)"
                                         : "Trains a deep learning recommendation model (DLRM)"} +
-           " on Criteo click logs, or on generated clicks.";
+           " on Criteo click logs, on CSV files with a schema, or on generated clicks.";
 }
 
 void add_tower_options(CLI::App& app, Options& o, std::string& towers) {
@@ -156,7 +163,8 @@ void parse_towers(const std::string& text, Options& o) {
     const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), o.tower_count);
     if (status != std::errc::invalid_argument && stop == text.data() + text.size()) {
         if (status != std::errc{})
-            throw sw::BadInput{fmt::format("--towers {}: there are at most {} features", text, categories)};
+            throw sw::BadInput{
+                fmt::format("--towers {}: there are at most {} features", text, batch_shape(o).features)};
         if (o.tower_count < 1) throw sw::BadInput{fmt::format("--towers {}: give at least 1, or a file", text)};
         return;
     }
@@ -192,17 +200,19 @@ void check(const Options& o) {
     if (!(o.deadline_seconds > 0 && o.deadline_seconds <= 3e7))
         throw sw::BadInput{fmt::format("--deadline {}: give a number of seconds above 0, and at most 3e7, a year",
                                        o.deadline_seconds)};
-    constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max() / categories;
+    const std::int64_t most_samples = std::numeric_limits<std::int32_t>::max() / batch_shape(o).features;
     if (o.batch > most_samples)
         throw sw::BadInput{fmt::format("--batch {}: give at most {} samples a rank and step", o.batch, most_samples)};
     if (!(o.learning_rate.base > 0) || !std::isfinite(o.learning_rate.base))
         throw sw::BadInput{fmt::format("--learning-rate {}: give a number above 0", o.learning_rate.base)};
-    if (o.rows.size() != 1 && o.rows.size() != categories)
+    if (o.csv == nullptr && o.rows.size() != 1 && o.rows.size() != categories)
         throw sw::BadInput{
             fmt::format("--rows: {} numbers; give one for all features, or {}", o.rows.size(), categories)};
     if (o.bags.size() != 1 && o.bags.size() != categories)
         throw sw::BadInput{
             fmt::format("--bag: {} numbers; give one for all features, or {}", o.bags.size(), categories)};
+    if (!o.schema.empty() && o.data.empty())
+        throw sw::BadInput{fmt::format("--schema {} without --data: it is of files; give them, too", o.schema)};
     if (!o.test.empty() && o.data.empty()) throw sw::BadInput{"--test without --data: give the files to train on, too"};
     check_policies(o.policies);
     if (o.policies.tower == "cross" && (o.per_feature != 0 || o.per_tower < 1))
@@ -222,6 +232,26 @@ void check(const Options& o) {
 }
 
 }  // namespace
+
+sw::CsvSchema read_schema(const std::string& path, const std::vector<std::int64_t>& rows, bool rows_given) {
+    sw::CsvSchema schema = sw::read_csv_schema(path, rows[0]);
+    if (!rows_given) return schema;
+    if (rows.size() != 1)
+        throw sw::BadInput{fmt::format(
+            "--rows: {} numbers; with --schema give one, for the tables of which the schema has none of their own",
+            rows.size())};
+    const auto rows_of_all = [&](std::int64_t of_others) {
+        schema.rows = of_others;
+        std::vector<std::int64_t> all;
+        for (const sw::TableConfig& table : schema.tables(1))
+            all.push_back(table.rows);
+        return all;
+    };
+    const std::vector<std::int64_t> of_more = rows_of_all(rows[0] + 1);
+    if (rows_of_all(rows[0]) == of_more)
+        throw sw::BadInput{fmt::format("--rows has no effect: {} says the rows of every table; leave it out", path)};
+    return schema;
+}
 
 SaveEvery parse_save_every(const std::string& text) {
     double number = 0;
@@ -413,6 +443,12 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (o.explain && !o.steps && app.get_option("--epochs")->count() == 0) o.steps = 0;
     o.learning_rate.decay = parse_decay(decay);
     o.rows = parse_numbers("--rows", rows, ',', "5000 or 26 numbers with commas between them");
+    if (!o.schema.empty() && !o.sequences) {
+        o.csv = std::make_shared<const sw::CsvSchema>(read_schema(o.schema, o.rows, given("--rows")));
+        o.rows.clear();
+        for (const sw::TableConfig& table : o.csv->tables(1))
+            o.rows.push_back(table.rows);
+    }
     o.bags = parse_bags(bag);
     for (const char* flag : {"--tower-c", "--tower-p", "--tower-dim"})
         if (p.tower == "pass" && given(flag))
@@ -426,8 +462,13 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     if (!towers.empty()) parse_towers(towers, o);
     at_least("--dim", o.dim, 1);
     at_least("--tower-dim", o.tower_dim, 1);
-    o.bottom =
-        parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", interaction_dim(o)) : bottom, '-', "64-16");
+    if (!o.sequences && batch_shape(o).dense == 0) {
+        if (given("--bottom"))
+            throw sw::BadInput{fmt::format("--bottom has no effect: {} has no dense columns; leave it out", o.schema)};
+    } else {
+        o.bottom =
+            parse_numbers("--bottom", bottom.empty() ? fmt::format("64-{}", interaction_dim(o)) : bottom, '-', "64-16");
+    }
     o.top = parse_numbers("--top", top, '-', "128-64-1");
     if (o.learning_rate.decay != sw::LearningRate::Decay::none && app.get_option("--lr-decay-steps")->count() == 0)
         throw sw::BadInput{fmt::format("--lr-schedule {} without --lr-decay-steps: say how fast", decay)};
@@ -463,6 +504,12 @@ std::vector<sw::TableConfig> tables_of(const Options& o) {
             {.name = "item", .rows = o.sequences->histories->rows, .dim = o.dim, .features = {"history", "candidate"}}};
     static constexpr const char* turns[] = {"dp", "table", "row"};  // Mixed: one after the other
     std::vector<sw::TableConfig> tables;
+    if (o.csv != nullptr) {
+        tables = o.csv->tables(o.dim);
+        for (std::size_t t = 0; t < tables.size() && o.policies.sharding == "mixed"; ++t)
+            tables[t].sharding = turns[t % 3];
+        return tables;
+    }
     for (int f = 0; f < categories; ++f)
         tables.push_back({.name = fmt::format("C{}", f + 1),
                           .rows = of_feature(o.rows, f),
@@ -544,6 +591,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
         {"epochs", o.epochs},
         {"batch", o.batch},
         {"data", o.data},
+        {"schema", o.schema},
         {"zipf", o.zipf},
         {"data_seed", o.data_seed.value_or(o.seed)},
         {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},

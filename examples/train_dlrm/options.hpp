@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "embedding.hpp"
 #include "sequences.hpp"
+#include "shardwise/data/csv_schema.hpp"
 #include "shardwise/data/generator.hpp"
 #include "shardwise/optimizer/learning_rate.hpp"
 #include "shardwise/planning/access_profile.hpp"
@@ -57,7 +59,9 @@ struct Options {
     // data
     std::vector<std::string> data;
     std::vector<std::string> test;
-    std::int64_t samples = 131072;  ///< an epoch of generated data
+    std::string schema;                        ///< file of `csv`; empty: data are Criteo's
+    std::shared_ptr<const sw::CsvSchema> csv;  ///< what the columns of data and test are; null: Criteo's
+    std::int64_t samples = 131072;             ///< an epoch of generated data
     std::int64_t test_samples = 16384;
     std::vector<sw::BagSizes> bags = {{}};  ///< of generated samples; one for all features, or one each
     double zipf = 1.05;
@@ -127,7 +131,9 @@ struct BatchShape {
     std::int64_t features = categories;
 };
 [[nodiscard]] inline BatchShape batch_shape(const Options& o) {
-    return o.sequences ? BatchShape{.dense = 0, .features = 2} : BatchShape{};
+    if (o.sequences) return {.dense = 0, .features = 2};
+    return o.csv == nullptr ? BatchShape{}
+                            : BatchShape{.dense = std::ssize(o.csv->dense), .features = std::ssize(o.csv->categorical)};
 }
 /// Elements of the vectors that meet in the dense part: of the tables, or of the towers' modules.
 [[nodiscard]] inline int interaction_dim(const Options& o) {
@@ -139,6 +145,11 @@ struct BatchShape {
 }
 /// The module of each tower, where policies.tower says that there is one.
 [[nodiscard]] sw::AnyModule::Config module_config(const Options& options);
+
+/// A schema with what --rows says of the tables of which it has none of their own. \param rows_given  on the command
+/// line, in the place of the schema's number for all \throws BadInput
+[[nodiscard]] sw::CsvSchema read_schema(const std::string& path, const std::vector<std::int64_t>& rows,
+                                        bool rows_given);
 
 /// The tables of the model.
 [[nodiscard]] std::vector<sw::TableConfig> tables_of(const Options& options);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "shardwise/core/error.hpp"
+#include "shardwise/data/csv_schema_file.hpp"
 
 namespace train_dlrm {
 
@@ -31,6 +32,12 @@ void add_sequence_data(CLI::App& app, Options& o) {
                    "those of a user in the order of time. The last item of each user is held out for the test. Unless "
                    "given, histories are generated")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(data);
+    app.add_option("--schema", o.schema,
+                   "What the columns of --data are, where they are CSV or TSV files of one's own: user, item and time "
+                   "(JSON, see docs/csv.md)")
+        ->type_name("FILE")
+        ->default_str("")
         ->group(data);
     app.add_option("--history", s.history,
                    "Items before the next one that a sample has: the most recent ones, at most so many")
@@ -96,6 +103,12 @@ void read_sequences(const CLI::App& app, Options& o) {
             throw sw::BadInput{fmt::format(
                 "{} has no effect with --law {}: the law has its own; leave one of the two out", flag, s.law)};
     if (o.data.empty() && !given("--rows")) s.rows = 5000;
+    if (!o.schema.empty()) {
+        s.csv = std::make_shared<const sw::CsvHistorySchema>(sw::read_csv_history_schema(o.schema, s.rows));
+        if (given("--rows") && s.csv->rows != s.rows)
+            throw sw::BadInput{
+                fmt::format("--rows has no effect: {} says the rows of the table; leave it out", o.schema)};
+    }
     s.histories = make_histories(s, o.data, o.zipf, o.data_seed.value_or(o.seed));
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shardwise/data/batch.hpp"
+#include "shardwise/data/csv_histories.hpp"
 #include "shardwise/data/history_generator.hpp"
 #include "shardwise/data/row_sampler.hpp"
 #include "shardwise/data/zipf.hpp"
@@ -20,6 +21,8 @@ namespace train_dlrm {
 
 std::shared_ptr<const sw::Histories> make_histories(const SequenceOptions& o, const std::vector<std::string>& files,
                                                     double zipf, std::uint64_t seed) {
+    if (!files.empty() && o.csv != nullptr)
+        return std::make_shared<const sw::Histories>(sw::read_histories(files, *o.csv));
     if (!files.empty())
         return std::make_shared<const sw::Histories>(sw::read_histories({.files = files, .rows = o.rows}));
     const sw::HistoryGeneratorOptions generated{

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shardwise/data/csv_schema.hpp"
 #include "shardwise/data/next_items.hpp"
 #include "shardwise/data/sequences.hpp"
 
@@ -28,6 +29,7 @@ struct SequenceOptions {
     std::string law;                    ///< of generated items, as row_law() takes it; empty: a Zipf of `rows`
     std::int64_t users = 4000;          ///< generated
     std::int64_t length = 40;           ///< longest generated history of a user; the shortest is half of it
+    std::shared_ptr<const sw::CsvHistorySchema> csv = nullptr;  ///< what files are; null: lines `user item`
     /// Of all users, in memory: one copy a process.
     std::shared_ptr<const sw::Histories> histories = nullptr;
 };

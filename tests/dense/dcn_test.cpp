@@ -39,7 +39,7 @@ std::vector<double> naive_dcn_logits(const DcnConfig& config, std::span<const Na
     for (std::size_t i = 0; i < x.size(); ++i)
         x[i].insert(x[i].end(), f[i].begin(), f[i].end());
     x = naive_cross_net(x, cross,
-                        {.width = (config.features + 1) * config.dimension,
+                        {.width = (config.features + (config.has_dense() ? 1 : 0)) * config.dimension,
                          .layers = config.interaction.layers,
                          .rank = config.interaction.rank});
     std::vector<double> logits;
@@ -66,6 +66,19 @@ TEST(dcn, equals_the_definition_and_its_slopes) {
             for (const std::int64_t rank : {0, 2})
                 for (const std::int64_t dimension : {1, 6})
                     check_model(small_config(dimension, rank), samples, precision);
+}
+
+TEST(dcn, without_dense_features_crosses_the_embeddings) {
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+        for (const std::int64_t features : {1, 3}) {
+            DcnConfig config = small_config(4, 2);
+            config.dense_features = 0;
+            config.bottom = {};
+            config.features = features;
+            check_model(config, 5, precision);
+            EXPECT_EQ(DcnDense::parameter_count(config),
+                      2 * (2 * 4 * features * 2 + 4 * features) + (4 * features + 1) * 9 + 10);
+        }
 }
 
 TEST(dcn, names_and_counts_its_parameters) {

@@ -58,6 +58,18 @@ TEST(dlrm, equals_the_definition_and_its_slopes) {
     check_model({.dense_features = 1, .dimension = 2, .features = 1, .bottom = {2}, .top = {1}}, 4);
 }
 
+TEST(dlrm, without_dense_features_embeddings_meet_each_other) {
+    for (const std::int64_t features : {2, 3, 12})  // few vectors meet in a loop, many in a product
+        for (const std::int64_t samples : {0, 1, 5})
+            check_model({.dimension = 4, .features = features, .top = {9, 1}, .seed = 17}, samples);
+    shardwise::MemoryAccount memory;
+    const DlrmDense model{{.dimension = 2, .features = 3, .top = {1}}, memory};
+    EXPECT_EQ(model.parameters().find("bottom.0.weight"), nullptr);
+    EXPECT_EQ(model.parameters().find("top.0.weight")->columns, 3);
+    EXPECT_EQ(model.flops(), 6 * 3 * 3 * 2 + 6 * 3 * 1);
+    EXPECT_EQ(DlrmDense::parameter_count(model.config()), 3 + 1);
+}
+
 TEST(dlrm, without_samples_has_no_gradient) {
     shardwise::MemoryAccount memory;
     DlrmDense model{small_config(), memory};
@@ -213,6 +225,17 @@ TEST(dlrm, says_what_is_wrong_with_shapes) {
               "DLRM: the top MLP ends in width 2: its last width is 1, the logit");
     EXPECT_EQ(with([](auto& c) { c.top = {}; }), "DLRM: the top MLP ends in nothing: its last width is 1, the logit");
     EXPECT_EQ(with([](auto& c) { c.features = 0; }), "DLRM: the number of embeddings a sample is 0: it is at least 1");
+    EXPECT_EQ(with([](auto& c) { c.dense_features = 0; }),
+              "DLRM: there are no dense features, and the bottom MLP ends in width 4: without dense features it has no "
+              "layers");
+    EXPECT_EQ(with([](auto& c) { c.dense_features = -1; }),
+              "DLRM: the number of dense features is -1: it is at least 0");
+    EXPECT_EQ(with([](auto& c) {
+                  c.dense_features = 0;
+                  c.bottom = {};
+                  c.features = 1;
+              }),
+              "DLRM: 1 embedding and no dense features: nothing meets it; give another embedding or dense features");
     EXPECT_EQ(with([](auto& c) { c.bottom = {-8, 4}; }), "DLRM: a width of the bottom MLP is -8: it is at least 1");
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "shardwise/dense/interaction.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "dense/naive.hpp"
@@ -29,18 +30,22 @@ TEST(interaction, orders_pairs_as_the_reference_does) {
 TEST(interaction, equals_the_definition_and_its_slopes) {
     Random random{4};
     for (const std::int64_t dimension : {1, 3, 16, 64})
-        for (const std::int64_t count : {0, 1, 2, 5, 26})
-            for (const std::int64_t samples : {0, 1, 3}) {
+        for (const std::int64_t vectors : {1, 2, 3, 6, 27})
+            for (const auto& [samples, with_dense] :
+                 {std::pair{0, true}, {1, true}, {3, true}, {0, false}, {3, false}}) {
+                const std::int64_t front = with_dense ? dimension : 0;  // columns of the dense vector
+                const std::int64_t count = vectors - (with_dense ? 1 : 0);
                 SCOPED_TRACE(testing::Message() << "D " << dimension << ", F " << count << ", samples " << samples);
                 shardwise::MemoryAccount memory;
-                DotInteraction interaction{dimension, count, memory.work()};
-                ASSERT_EQ(interaction.outputs(), dimension + (count + 1) * count / 2);
-                const Matrix dense{samples, dimension, random};
+                DotInteraction interaction{dimension, count, memory.work(), with_dense};
+                ASSERT_EQ(interaction.features(), count);
+                ASSERT_EQ(interaction.outputs(), front + vectors * (vectors - 1) / 2);
+                const Matrix dense{samples, front, random};
                 const Matrix wide{samples, count * dimension + 3, random};  // rows lie further apart
                 const auto features = samples == 0 ? MatrixView<const float>{nullptr, 0, count * dimension}
                                                    : wide.view().columns_from(2, count * dimension);
                 Matrix output{samples, interaction.outputs(), random};
-                Matrix dense_gradient{samples, dimension, random};
+                Matrix dense_gradient{samples, front, random};
                 Matrix feature_gradient{samples, count * dimension, random};
                 const Matrix gradient{samples, interaction.outputs(), random};
                 const auto allocations = memory.allocations();
@@ -56,7 +61,7 @@ TEST(interaction, equals_the_definition_and_its_slopes) {
                     auto x = as_double(of(dense.view()));
                     const auto f = as_double(of(features));
                     x.insert(x.end(), f.begin(), f.end());
-                    const auto d = static_cast<std::ptrdiff_t>(dimension);
+                    const auto d = static_cast<std::ptrdiff_t>(front);
                     const auto naive = [&] {
                         return naive_interaction({{x.begin(), x.begin() + d}}, {{x.begin() + d, x.end()}},
                                                  dimension)[0];
@@ -72,8 +77,8 @@ TEST(interaction, equals_the_definition_and_its_slopes) {
                     };
                     for (std::size_t i = 0; i < x.size(); i += 1 + x.size() / 60) {
                         const auto column = static_cast<std::int64_t>(i);
-                        const float computed = column < dimension ? dense_gradient.view()(sample, column)
-                                                                  : feature_gradient.view()(sample, column - dimension);
+                        const float computed = column < front ? dense_gradient.view()(sample, column)
+                                                              : feature_gradient.view()(sample, column - front);
                         expect_close(computed, slope(x, i, loss), 1e-5);
                     }
                 }

@@ -75,4 +75,14 @@ double step_by_name(sw::MemoryAccount& memory, sw::CommunicatorRef comm, sw::Par
     return static_cast<double>(parameters.values()[0]);
 }
 
+void without_dense_features(sw::MatrixView<const float> embeddings, sw::MemoryAccount& memory);
+void without_dense_features(sw::MatrixView<const float> embeddings, sw::MemoryAccount& memory) {
+    // clang-format off
+    sw::DlrmDense model{{.dimension = 16, .features = 22, .top = {128, 64, 1}}, memory};
+    model.forward_bottom({nullptr, embeddings.rows(), 0});
+    auto logits = model.forward_top(embeddings);
+    // clang-format on
+    static_cast<void>(logits);
+}
+
 }  // namespace docs

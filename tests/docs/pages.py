@@ -6,6 +6,8 @@
     pages.py snippets ROOT
         Every block of C++ stands, white space aside, in a source that is compiled: a header, or a .cpp of examples/ or
         tests/docs/ that a CMakeLists.txt names; and not in a comment there. Every block says what it is.
+    pages.py schemas ROOT
+        Every block of JSON in docs/csv.md is a file of examples/schemas.
     pages.py links ROOT
         Every relative link and picture leads to a file that is there, and to a heading of it where it names one.
     pages.py form ROOT
@@ -77,6 +79,15 @@ def snippets(root):
             if not any(shown in whole and code in bare for whole, bare in sources):
                 wrong.append(where + "this C++ stands in no source that is compiled; put it into one under tests/docs/")
     return wrong
+
+
+def schemas(root):
+    page = root / "docs" / "csv.md"
+    text = page.read_text()
+    kept = [path.read_text() for path in sorted((root / "examples" / "schemas").glob("*.json"))]
+    blocks = [block for block in FENCE.finditer(text) if block[1] == "json"]
+    return [f"{page}:{line_of(text, block.start())}: this schema is no file of examples/schemas" for block in blocks
+            if block[2] not in kept] + ([] if blocks and kept else [f"{page}: shows no schema"])
 
 
 def anchors(page):
@@ -161,6 +172,8 @@ def main():
     command, where, rest = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     if command == "snippets":
         wrong = snippets(where)
+    elif command == "schemas":
+        wrong = schemas(where)
     elif command == "links":
         wrong = links(where)
     elif command == "form":

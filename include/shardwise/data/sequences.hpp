@@ -39,6 +39,43 @@ struct Histories {
     }
 };
 
+namespace detail {
+
+/// Puts lines together that stand in the order of time, whoever's they are.
+class HistoryBuilder {
+  public:
+    void add(std::int64_t user, std::int64_t item) {
+        const auto [found, is_new] = numbers_.try_emplace(user, all_.users.size());
+        if (is_new) {
+            all_.users.push_back(user);
+            all_.offsets.push_back(0);
+        }
+        ++all_.offsets[found->second + 1];  // a count for now
+        in_time_.emplace_back(found->second, item);
+        all_.rows = std::max(all_.rows, item + 1);
+    }
+    /// \param rows  of the table of items; 0: as many as they take \param file  for the message
+    /// \throws BadInput when there is no line
+    [[nodiscard]] Histories finish(std::int64_t rows, const std::string& file) {
+        if (in_time_.empty()) throw BadInput{concat({file, ": no history: every file is empty"})};
+        if (rows != 0) all_.rows = rows;
+        for (std::size_t u = 0; u != all_.users.size(); ++u)
+            all_.offsets[u + 1] += all_.offsets[u];
+        all_.items.resize(in_time_.size());
+        std::vector<std::int64_t> next(all_.offsets.begin(), all_.offsets.end() - 1);
+        for (const auto& [user, item] : in_time_)
+            all_.items[static_cast<std::size_t>(next[user]++)] = item;
+        return std::move(all_);
+    }
+
+  private:
+    Histories all_;
+    std::unordered_map<std::int64_t, std::size_t> numbers_;      // of users
+    std::vector<std::pair<std::size_t, std::int64_t>> in_time_;  // (lines): number of the user, item
+};
+
+}  // namespace detail
+
 /// What read_histories() reads.
 struct HistoryOptions {
     std::vector<std::string> files = {};               ///< read one after the other; plain or gzip, by their content
@@ -58,30 +95,13 @@ struct HistoryOptions {
         throw BadInput{concat({"a table of ", options.rows, " items: give at least 1, or 0 for as many as it takes"})};
     const std::int64_t most = options.rows == 0 ? std::numeric_limits<std::int64_t>::max() : options.rows;
     NumberLines lines{std::move(options.files), {"user", "item"}, true, options.block_bytes};
-    Histories all;
-    std::unordered_map<std::int64_t, std::size_t> numbers;      // of users
-    std::vector<std::pair<std::size_t, std::int64_t>> in_time;  // (lines): number of the user, item
+    detail::HistoryBuilder builder;
     for (std::array<std::int64_t, 2> line{}; lines.next(line);) {
         const auto [user, item] = line;
         if (item >= most) lines.fail(1, concat({item, " is no item: they are 0 to ", most - 1}));
-        const auto [found, is_new] = numbers.try_emplace(user, all.users.size());
-        if (is_new) {
-            all.users.push_back(user);
-            all.offsets.push_back(0);
-        }
-        ++all.offsets[found->second + 1];  // a count for now
-        in_time.emplace_back(found->second, item);
-        all.rows = std::max(all.rows, item + 1);
+        builder.add(user, item);
     }
-    if (in_time.empty()) throw BadInput{concat({lines.file(), ": no history: every file is empty"})};
-    if (options.rows != 0) all.rows = options.rows;
-    for (std::size_t u = 0; u != all.users.size(); ++u)
-        all.offsets[u + 1] += all.offsets[u];
-    all.items.resize(in_time.size());
-    std::vector<std::int64_t> next(all.offsets.begin(), all.offsets.end() - 1);
-    for (const auto& [user, item] : in_time)
-        all.items[static_cast<std::size_t>(next[user]++)] = item;
-    return all;
+    return builder.finish(options.rows, lines.file());
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI
