@@ -20,6 +20,7 @@
 #include "shardwise/comm/message_slots.hpp"
 #include "shardwise/comm/thread_slots.hpp"
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/comm/under_mpirun.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/plan/chrome_trace.hpp"
 #if SHARDWISE_WITH_MPI
@@ -106,17 +107,13 @@ int run_processes(const std::optional<Options>&, const std::string&) {
 }
 #endif
 
-bool under_mpirun() {
-    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
-}
-
 int parse_and_run(int argc, char** argv) {
     std::string text;
     std::optional<Options> options;
     try {
         options = parse_options(argc, argv, text);
     } catch (const sw::BadInput& error) {
-        if (!under_mpirun()) throw;
+        if (!sw::under_mpirun()) throw;
         return run_processes(std::nullopt, error.what());
     }
     if (!options) {

@@ -13,6 +13,7 @@
 
 #include "options.hpp"
 #include "shardwise/comm/thread_world.hpp"
+#include "shardwise/comm/under_mpirun.hpp"
 #include "shardwise/core/error.hpp"
 #include "stop_signal.hpp"
 #include "trainer.hpp"
@@ -26,10 +27,6 @@
 namespace {
 
 using namespace train_dlrm;
-
-[[nodiscard]] bool under_mpirun() {
-    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
-}
 
 /// As a shell has it.
 int status_of(int signal) {
@@ -75,7 +72,7 @@ int parse_and_run(const char* program, int argc, char** argv) {
     try {
         options = parse_options(program, argc, argv, text);
     } catch (const sw::BadInput& error) {
-        if (!under_mpirun()) throw;
+        if (!sw::under_mpirun()) throw;
         return run_processes(std::nullopt, error.what());
     }
     if (!options) {

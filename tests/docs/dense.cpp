@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "shardwise/dense/any_optimizer.hpp"
 #include "shardwise/dense/data_parallel.hpp"
 #include "shardwise/dense/dlrm.hpp"
 #include "shardwise/dense/loss.hpp"
+#include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/optimizer.hpp"
+#include "shardwise/dense/parameter.hpp"
 #include "shardwise/embedding/layer.hpp"
 
 namespace docs {
@@ -59,6 +62,26 @@ void clipped(sw::DataParallel<sw::DenseAdagrad>& training, sw::EmbeddingLayer<>&
     training.rescale(layer.gradient_scale()); // and those of the dense part alike
     training.step(learning_rate);
     // clang-format on
+}
+
+float an_mlp(sw::MemoryAccount& memory, sw::MatrixView<const float> input, sw::MatrixView<const float> gradient,
+             sw::MatrixView<float> input_gradient, std::uint64_t seed, double learning_rate);
+
+float an_mlp(sw::MemoryAccount& memory, sw::MatrixView<const float> input, sw::MatrixView<const float> gradient,
+             sw::MatrixView<float> input_gradient, std::uint64_t seed, double learning_rate) {
+    // clang-format off
+    sw::ParameterSet parameters{memory.tables()};
+    const std::vector<std::int64_t> widths{48, 32, 1};  // inputs, outputs of each layer
+    sw::Mlp<sw::Relu, sw::Identity> mlp{parameters, "mlp", widths, memory.work()};
+    parameters.allocate();
+    mlp.initialize(seed);
+    sw::DenseAdagrad optimizer{parameters.values().size(), memory.tables()};
+
+    const auto logits = mlp.forward(input);       // (samples, 48) -> (samples, 1)
+    mlp.backward(gradient, input_gradient);       // (samples, 1) -> (samples, 48), and the parameters' gradients
+    optimizer.step(parameters.values(), parameters.gradients(), learning_rate);
+    // clang-format on
+    return logits(0, 0);
 }
 
 double step_by_name(sw::MemoryAccount& memory, sw::CommunicatorRef comm, sw::ParameterSet& parameters,

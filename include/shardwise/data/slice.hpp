@@ -15,6 +15,13 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
+/// Samples [first, first + count).
+struct SampleRange {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    friend constexpr bool operator==(const SampleRange&, const SampleRange&) = default;
+};
+
 /// One rank's part of a stream of samples that is dealt in global batches: of global batch g, rank r has the samples
 /// [g * batch * ranks + r * batch, ... + batch), cut off where the stream ends.
 ///
@@ -46,6 +53,22 @@ struct Slice {
     /// This rank's share of a global batch of `available` samples (anything above a whole one counts as whole).
     [[nodiscard]] constexpr std::int64_t share(std::int64_t available) const noexcept {
         return std::clamp<std::int64_t>(available - before(), 0, batch);
+    }
+
+    // Of a stream whose number of samples is known, with global batches numbered from 0; behind the end there is
+    // nothing.
+
+    /// Samples of a global batch, all ranks together: what the mean of a loss is taken over.
+    [[nodiscard]] constexpr std::int64_t global_samples(std::int64_t number, std::int64_t samples) const noexcept {
+        return number >= batches(samples) ? 0 : std::min(samples - number * global_batch(), global_batch());
+    }
+    /// This rank's samples of a global batch. \throws BadInput as validate, and for a negative number
+    [[nodiscard]] SampleRange range(std::int64_t number, std::int64_t samples) const {
+        validate();
+        if (number < 0) throw BadInput{concat({"global batch ", number, ": they count from 0"})};
+        const std::int64_t available = global_samples(number, samples);
+        const std::int64_t mine = share(available);
+        return {.first = mine == 0 ? 0 : number * global_batch() + before(), .count = mine};
     }
 };
 
