@@ -8,6 +8,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 import sys
 
 from programs import main, run, shown_on_terminal, write_row_plan
@@ -852,6 +853,28 @@ def progress():
         write("few.tsv", click_lines(lines, 1))
         run("--data", "few.tsv", "--batch", batch, says=[last])
     run("--data", "few.tsv", "--batch", 2, "--epochs", 2, "--steps", 50, says=["step 4 of 4 (100 %)"])
+    progress_is_of_all_ranks(["--ranks", 4])
+    progress_is_of_all_ranks(["--ranks", 3, "--no-prefetch", "--epochs", 2, "--samples", 312])
+    worse = ": worse than a constant, the base rate as every prediction"
+    for rate, says, never in ((0.02, [], [worse]), (30, [worse], [])):
+        ne = report("--steps", 40, "--batch", 8, "--learning-rate", rate, "--optimizer", "sgd", says=says, never=never)["ne"]
+        assert (ne > 1) == bool(says), ne
+
+
+def progress_is_of_all_ranks(arguments, ranks=None):
+    """The loss of a line is the mean of the report's losses of the steps since the line before."""
+    command = [sys.argv[1], "--batch", 8, "--rows", 200, "--steps", 64, "--json", "report.json", *arguments]
+    if ranks is not None:
+        command = [os.environ["MPIEXEC"], "-np", ranks, *command]
+    shown = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=True).stderr
+    with open("report.json", encoding="utf-8") as file:
+        losses = json.load(file)["losses"]
+    lines = [(int(step), float(loss)) for step, loss in re.findall(r"^step (\d+) .*loss (\S+) ", shown, re.M)]
+    assert len(lines) >= 5, shown
+    for (before, _), (step, loss) in zip([(0, 0), *lines], lines):
+        mean = sum(losses[before:step]) / (step - before)
+        assert abs(loss - mean) <= 0.5001e-4, (before, step, loss, mean)
+    assert lines[-1][0] == len(losses), shown
 
 
 def report_():
@@ -997,6 +1020,7 @@ def trace():
 
 
 def mpi():
+    progress_is_of_all_ranks(["--hosts", 2], ranks=4)
     write_row_plan("rows.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [3, 7, 190], [], []) for i in range(26)])
     for sharding in (["row"], ["mixed"], ["flex"], ["tiered", "--plan", "rows.plan"], ["tiered", "--samples", 4000, "--batch", 64]):
         arguments = [*SMALL, "--sharding", *sharding, "--hosts", 2, "--bag", 2]
