@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -480,6 +481,10 @@ int run(const Options& asked, sw::CommunicatorRef comm) {
         o.steps = steps + 3;
         return Trainer{o, comm}.time_steps(steps);
     });
+    if (const std::string note = wire_note(options.policies); !note.empty() && comm.rank() == 0) {
+        fmt::print(stderr, "{}\n", note);
+        std::fflush(stderr);
+    }
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {
