@@ -48,6 +48,8 @@ inline constexpr const char* automatic_requests[] = {"raw", "coalesced"};
 void check_policies(const Policies& policies);
 /// What `--help` says about an axis: sharding, collective, pooling, requests, optimizer, order, wire or tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
+/// What the wire does where that is not what one may expect; otherwise empty.
+[[nodiscard]] std::string wire_note(const Policies& policies);
 
 /// The embedding layer with these policies. \param moment_scale  of the optimizer; none: as many as groups \param
 /// module  of its towers, where policies.tower says so \throws BadInput for a name that there is not, and for policies

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "settings_json.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 
@@ -89,14 +90,13 @@ nlohmann::json groups_json(const Options& o) {
     const sw::GroupOptions& g = o.groups;
     const bool several = g.count > 1;
     const bool has_moments = o.policies.optimizer != "sgd";
-    return {
-        {"groups", g.count},
-        {"group_placement", several ? nlohmann::json(sw::name_of(*g.placement)) : nlohmann::json()},
-        {"sync_every", several ? nlohmann::json(*g.sync_every) : nlohmann::json()},
-        {"sync", several ? nlohmann::json(sw::name_of(*g.rows)) : nlohmann::json()},
-        {"sync_overlap", several ? nlohmann::json(o.sync_overlap) : nlohmann::json()},
-        {"moment_scale", several && has_moments ? nlohmann::json(o.moment_scale.value_or(static_cast<float>(g.count)))
-                                                : nlohmann::json()}};
+    return {{"groups", g.count},
+            {"group_placement", several ? nlohmann::json(sw::name_of(*g.placement)) : nlohmann::json()},
+            {"sync_every", several ? nlohmann::json(*g.sync_every) : nlohmann::json()},
+            {"sync", several ? nlohmann::json(sw::name_of(*g.rows)) : nlohmann::json()},
+            {"sync_overlap", several ? nlohmann::json(o.sync_overlap) : nlohmann::json()},
+            {"moment_scale",
+             where(several && has_moments, as_given(o.moment_scale.value_or(static_cast<float>(g.count))))}};
 }
 
 }  // namespace train_dlrm

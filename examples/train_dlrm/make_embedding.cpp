@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,11 +54,43 @@ std::vector<std::string> choices(const std::string& axis) {
     return names;
 }
 
+/// Letters to put in, leave out, replace or exchange with their neighbour, to make one word of the other (optimal
+/// string alignment).
+std::size_t typing_errors(const std::string& a, const std::string& b) {
+    std::vector<std::vector<std::size_t>> errors(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+    for (std::size_t i = 0; i <= a.size(); ++i)
+        for (std::size_t j = 0; j <= b.size(); ++j) {
+            std::size_t& least = errors[i][j];
+            least = std::max(i, j);
+            if (i == 0 || j == 0) continue;
+            const bool same = a[i - 1] == b[j - 1];
+            least = std::min({errors[i - 1][j] + 1, errors[i][j - 1] + 1, errors[i - 1][j - 1] + (same ? 0 : 1)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                least = std::min(least, errors[i - 2][j - 2] + 1);
+        }
+    return errors[a.size()][b.size()];
+}
+
+/// What was meant by a name that there is not; empty where it is like none.
+std::string nearest(const std::string& name, const std::vector<std::string>& names) {
+    std::string best;
+    std::size_t least = (name.size() + 1) / 2;  // as many errors are another word
+    for (const std::string& one : names)
+        if (const std::size_t errors = typing_errors(name, one); errors < least) {
+            least = errors;
+            best = one;
+        }
+    return best;
+}
+
 void check_name(const std::string& axis, const std::string& name) {
-    const auto names = choices(axis);
-    if (std::find(names.begin(), names.end(), name) == names.end())
-        throw sw::BadInput{
-            fmt::format("--{} '{}': there is no such policy; give one of {}", axis, name, fmt::join(names, ", "))};
+    auto names = choices(axis);
+    if (axis == "sharding" || axis == "requests") names.emplace_back("auto");
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    const std::string meant = nearest(name, names);
+    throw sw::BadInput{fmt::format("--{} '{}': there is no such policy; give one of {}{}", axis, name,
+                                   fmt::join(names, ", "),
+                                   meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant))};
 }
 
 /// Checks all that `auto` may choose on an axis.
@@ -122,7 +155,16 @@ std::string axis_help(const std::string& axis) {
         return "How gradients are summed: " + all +
                ". All but tree sum in double where the order depends on the number of ranks, dense layers included, so "
                "that a run does not; tree sums in single precision and is faster";
-    return "The precision of vectors and gradients on the wire: " + all;
+    return "The precision of vectors and gradients on the wire: " + all +
+           " (of gradients alone where rows are dp, whose vectors do not travel)";
+}
+
+std::string wire_note(const Policies& p) {
+    if (p.sharding != "dp" || p.wire == "fp32") return "";
+    return fmt::format(
+        "--wire {0} with --sharding dp: every rank has all rows, so that no vector travels or is rounded; the sums of "
+        "gradients are rounded to {0}, of a rank, of a host and in all",
+        p.wire);
 }
 
 std::unique_ptr<sw::LayerBase> make_embedding(const Policies& policies, sw::CommunicatorRef comm,

@@ -21,6 +21,7 @@
 #include "group_options.hpp"
 #include "output_files.hpp"
 #include "sequence_options.hpp"
+#include "settings_json.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/csv_schema_file.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -559,70 +560,91 @@ sw::AnyModule::Config module_config(const Options& o) {
 
 namespace {
 
+/// Towers that the layer has; null: none.
+nlohmann::json towers_json(const Options& o, const sw::Topology& topology) {
+    if (!o.tower_file.empty()) return o.tower_file;
+    if (o.tower_count != 0) return o.tower_count;
+    return where(o.policies.collective == "hierarchical", group_topology(o, topology).hosts);
+}
+
 /// What only train_dlrm and train_dcn have.
-nlohmann::json click_json(const Options& o) {
+nlohmann::json click_json(const Options& o, const sw::Topology& topology) {
     std::vector<std::int32_t> most;
     for (const sw::BagSizes& bags : o.bags)
         most.push_back(bags.largest);
+    const bool generated = o.data.empty();
+    const bool modules = o.policies.tower != "pass";
+    const bool dcn = o.model == "dcn";
     return {{"test", o.test},
-            {"samples", o.samples},
-            {"test_samples", o.test_samples},
-            {"bag", most},
-            {"feature_groups", o.feature_groups},
+            {"samples", where(generated, o.samples)},
+            {"test_samples", where(generated, o.test_samples)},
+            {"bag", where(generated, most)},
+            {"feature_groups", where(generated, o.feature_groups)},
             {"bottom", joined(o.bottom)},
-            {"towers", o.tower_file.empty() ? nlohmann::json(o.tower_count) : nlohmann::json(o.tower_file)},
+            {"towers", towers_json(o, topology)},
             {"tower", o.policies.tower},
-            {"tower_c", o.per_feature},
-            {"tower_p", o.per_tower},
-            {"tower_dim", o.tower_dim},
-            {"cross_layers", o.cross_layers},
-            {"cross_rank", o.cross_rank}};
+            {"tower_c", where(modules, o.per_feature)},
+            {"tower_p", where(modules, o.per_tower)},
+            {"tower_dim", where(modules, o.tower_dim)},
+            {"cross_layers", where(dcn, o.cross_layers)},
+            {"cross_rank", where(dcn || o.policies.tower == "cross", o.cross_rank)}};
+}
+
+nlohmann::json rate_json(const sw::LearningRate& rate) {
+    using Decay = sw::LearningRate::Decay;
+    const bool decays = rate.decay != Decay::none;
+    return {{"base", as_given(rate.base)},
+            {"schedule", decay_name(rate.decay)},
+            {"warmup", rate.warmup},
+            {"decay_start", where(decays, rate.decay_start)},
+            {"decay_steps", where(decays, rate.decay_steps)},
+            {"decay_factor", where(rate.decay == Decay::step, as_given(rate.decay_factor))},
+            {"decay_power", where(rate.decay == Decay::polynomial, as_given(rate.decay_power))},
+            {"end", where(rate.decay == Decay::polynomial, as_given(rate.end))}};
+}
+
+nlohmann::json save_every_json(const std::optional<SaveEvery>& every) {
+    if (!every) return {};
+    return every->steps > 0 ? nlohmann::json(every->steps) : nlohmann::json(fmt::format("{}s", every->seconds));
 }
 
 }  // namespace
 
 nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
-    const sw::LearningRate& rate = o.learning_rate;
-    nlohmann::json all = {
-        {"backend", o.mpi ? "mpi" : "threads"},
-        {"ranks", topology.ranks()},
-        {"hosts", topology.hosts},
-        {"seed", o.seed},
-        {"epochs", o.epochs},
-        {"batch", o.batch},
-        {"data", o.data},
-        {"schema", o.schema},
-        {"zipf", o.zipf},
-        {"data_seed", o.data_seed.value_or(o.seed)},
-        {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
-        {"dim", o.dim},
-        {"top", joined(o.top)},
-        {"sharding", o.policies.sharding},
-        {"collective", o.policies.collective},
-        {"requests", o.policies.requests},
-        {"model", o.model},
-        {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
-        {"optimizer", o.policies.optimizer},
-        {"order", o.policies.order},
-        {"wire", o.policies.wire},
-        {"prefetch", o.prefetch},
-        {"learning_rate",
-         {{"base", rate.base},
-          {"schedule", decay_name(rate.decay)},
-          {"warmup", rate.warmup},
-          {"decay_start", rate.decay_start},
-          {"decay_steps", rate.decay_steps},
-          {"decay_factor", rate.decay_factor},
-          {"decay_power", rate.decay_power},
-          {"end", rate.end}}},
-        {"save", o.save},
-        {"save_every", o.save_every ? (o.save_every->steps > 0 ? nlohmann::json(o.save_every->steps)
-                                                               : nlohmann::json(o.save_every->seconds))
-                                    : nlohmann::json()},
-        {"load", o.load}};
+    const bool generated = o.data.empty();
+    nlohmann::json all = {{"backend", o.mpi ? "mpi" : "threads"},
+                          {"ranks", topology.ranks()},
+                          {"hosts", topology.hosts},
+                          {"deadline", o.deadline_seconds},
+                          {"seed", o.seed},
+                          {"steps", o.steps ? nlohmann::json(*o.steps) : nlohmann::json()},
+                          {"epochs", o.epochs},
+                          {"batch", o.batch},
+                          {"data", o.data},
+                          {"schema", o.schema},
+                          {"zipf", where(generated && !(o.sequences && !o.sequences->law.empty()), o.zipf)},
+                          {"data_seed", where(generated || o.sequences, o.data_seed.value_or(o.seed))},
+                          {"rows", o.sequences ? std::vector{o.sequences->histories->rows} : o.rows},
+                          {"dim", o.dim},
+                          {"top", joined(o.top)},
+                          {"sharding", o.policies.sharding},
+                          {"collective", o.policies.collective},
+                          {"requests", o.policies.requests},
+                          {"model", o.model},
+                          {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
+                          {"optimizer", o.policies.optimizer},
+                          {"order", o.policies.order},
+                          {"wire", o.policies.wire},
+                          {"prefetch", o.prefetch},
+                          {"learning_rate", rate_json(o.learning_rate)},
+                          {"measure", o.measure},
+                          {"save", o.save},
+                          {"save_every", save_every_json(o.save_every)},
+                          {"keep", where(o.save_is_folder, o.keep)},
+                          {"load", o.load}};
     all.update(groups_json(o));
     all.update(tiers_json(o));
-    all.update(o.sequences ? to_json(*o.sequences) : click_json(o));
+    all.update(o.sequences ? to_json(*o.sequences, generated) : click_json(o, topology));
     return all;
 }
 

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
+#include <string>
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include "shardwise/comm/collectives.hpp"
 
 namespace train_dlrm {
 
@@ -20,36 +24,45 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(double steps, bool shown) : expected_{steps}, shown_{shown}, terminal_{isatty(STDERR_FILENO) != 0} {}
+Progress::Progress(sw::CommunicatorRef comm, double steps)
+    : comm_{comm}, expected_{steps}, terminal_{isatty(STDERR_FILENO) != 0} {}
 
 void Progress::step(std::int64_t steps, std::int64_t global_samples, double loss) {
-    if (!shown_) return;
+    steps_ = steps;
     if (expected_ > 0) expected_ = std::max(expected_, static_cast<double>(steps));  // it was an estimate
     ++steps_here_;
     samples_ += global_samples;
+    learnt_ += global_samples;
     loss_ += loss;
-    ++losses_;
-    const double share = expected_ > 0 ? static_cast<double>(steps) / expected_ : 0;
-    if (seconds_since(last_) < (terminal_ ? 0.2 : 2.0) && (terminal_ || share < last_share_ + 0.1)) return;
-    last_share_ = share;
-    show(steps);
 }
 
-void Progress::show(std::int64_t steps) {
+bool Progress::due() const {
+    if (!first()) return false;
+    const double share = expected_ > 0 ? static_cast<double>(steps_ + 1) / expected_ : 0;
+    return seconds_since(last_) >= (terminal_ ? 0.2 : 2.0) || (!terminal_ && share >= last_share_ + 0.1);
+}
+
+void Progress::show() {
+    if (!comm_) return;
+    double loss = 0;
+    for (const auto& theirs : sw::gather_v<double>(*comm_, 0, std::span{&loss_, 1}))
+        loss += theirs.at(0);
+    const std::int64_t learnt = learnt_;
+    loss_ = 0;
+    learnt_ = 0;
+    if (!first() || learnt == 0) return;
     last_ = Clock::now();
+    last_share_ = expected_ > 0 ? static_cast<double>(steps_) / expected_ : 0;
     const double seconds = std::max(seconds_since(start_), 1e-9);
-    std::string line = expected_ > 0 ? fmt::format("step {} of {:.0f} ({:.0f} %)", steps, expected_,
-                                                   100 * static_cast<double>(steps) / expected_)
-                                     : fmt::format("step {}", steps);
-    line += fmt::format("   loss {:.4f}   {:.0f} samples/s",
-                        loss_ / static_cast<double>(std::max<std::int64_t>(losses_, 1)),
+    std::string line = expected_ > 0 ? fmt::format("step {} of {:.0f} ({:.0f} %)", steps_, expected_,
+                                                   100 * static_cast<double>(steps_) / expected_)
+                                     : fmt::format("step {}", steps_);
+    line += fmt::format("   loss {:.4f}   {:.0f} samples/s", loss / static_cast<double>(learnt),
                         static_cast<double>(samples_) / seconds);
     if (expected_ > 0) {
-        const double left = std::max(0.0, expected_ - static_cast<double>(steps));
+        const double left = std::max(0.0, expected_ - static_cast<double>(steps_));
         line += fmt::format("   {} left", clock_text(left * seconds / static_cast<double>(steps_here_)));
     }
-    loss_ = 0;
-    losses_ = 0;
     if (terminal_) {
         fmt::print(stderr, "\r\x1b[2K{}", line);
         open_ = true;
@@ -60,6 +73,7 @@ void Progress::show(std::int64_t steps) {
 }
 
 void Progress::done() {
+    show();
     if (open_) fmt::print(stderr, "\r\x1b[2K");
     std::fflush(stderr);
     open_ = false;

@@ -269,7 +269,8 @@ std::string to_table(const Report& r) {
     if (best != nullptr) {
         text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test loss" : "loss", best->quality.loss);
         text += fmt::format("  {:<22}{:.5f}\n", r.tested ? "test AUC" : "AUC", best->quality.auc);
-        text += fmt::format("  {:<22}{:.5f}\n", "normalized entropy", best->quality.ne);
+        text += fmt::format("  {:<22}{:.5f}{}\n", "normalized entropy", best->quality.ne,
+                            best->quality.ne > 1 ? ": worse than a constant, the base rate as every prediction" : "");
     }
     if (r.popularity_auc) text += fmt::format("  {:<22}{:.5f}\n", "AUC by popularity", *r.popularity_auc);
     if (r.saved) text += saved_text(r, best);

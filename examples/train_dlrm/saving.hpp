@@ -23,6 +23,7 @@ struct Notes {
     static constexpr std::uint8_t terminated = 2;   ///< SIGTERM came
     static constexpr std::uint8_t save = 4;         ///< on rank 0: it is time to
     static constexpr std::uint8_t writing = 8;      ///< this rank's part of a checkpoint
+    static constexpr std::uint8_t progress = 16;    ///< on rank 0: a line is due
 
     /// What a rank notes of the signal that it got.
     [[nodiscard]] static std::uint8_t of_signal() noexcept;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "settings_json.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/data/csv_schema_file.hpp"
 
@@ -112,10 +113,15 @@ void read_sequences(const CLI::App& app, Options& o) {
     s.histories = make_histories(s, o.data, o.zipf, o.data_seed.value_or(o.seed));
 }
 
-nlohmann::json to_json(const SequenceOptions& s) {
-    return {
-        {"history", s.history}, {"negatives", s.negatives}, {"heads", s.heads},   {"blocks", s.blocks},
-        {"law", s.law},         {"users", s.users},         {"length", s.length}, {"items", s.histories->items.size()}};
+nlohmann::json to_json(const SequenceOptions& s, bool generated) {
+    return {{"history", s.history},
+            {"negatives", s.negatives},
+            {"heads", where(s.pooling != "mean", s.heads)},
+            {"blocks", where(s.pooling == "transformer", s.blocks)},
+            {"law", where(!s.law.empty(), s.law)},
+            {"users", where(generated, s.users)},
+            {"length", where(generated, s.length)},
+            {"items", s.histories->items.size()}};
 }
 
 }  // namespace train_dlrm

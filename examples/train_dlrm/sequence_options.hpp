@@ -22,7 +22,7 @@ void add_sequence_model(CLI::App& app, SequenceOptions& options);
 /// Checks what the command line says of sequences, and reads or makes their histories. \throws BadInput
 void read_sequences(const CLI::App& app, Options& options);
 
-/// As they are written into a report.
-[[nodiscard]] nlohmann::json to_json(const SequenceOptions& options);
+/// As they are written into a report. \param generated  whether the histories are
+[[nodiscard]] nlohmann::json to_json(const SequenceOptions& options, bool generated);
 
 }  // namespace train_dlrm

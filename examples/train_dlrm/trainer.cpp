@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -88,8 +89,8 @@ class Trainer {
     void begin();
     [[nodiscard]] bool enough() const { return o_.steps && model_.steps() >= *o_.steps; }
     void fetch(bool start);
-    void epoch(int number, Progress& progress);
-    void step(const sw::SampleCounts& samples, Progress& progress);
+    void epoch(int number);
+    void step(const sw::SampleCounts& samples);
     /// Makes the copies of tables equal, and says so where that was not due. Collective.
     void sync(const char* before);
     /// Ends the measured steps. \param ended  the data has, too
@@ -110,6 +111,7 @@ class Trainer {
     std::optional<Batches> test_batches_;
     Meter meter_;
     Saving saving_;
+    Progress progress_;
     int signal_ = 0;
 
     const double epoch_samples_ = estimate_samples(o_);  // 0: there is no telling
@@ -125,11 +127,12 @@ class Trainer {
     std::vector<double> step_seconds_;
     std::vector<Epoch> epochs_;
     RunningQuality running_;
-    std::int64_t synced_ = 0;  // steps when copies were last synced before a test or a save, or loaded
-    double seconds_ = 0;       // of steps
-    LayerSeconds others_;      // outside of steps
-    std::int64_t asked_ = 0;   // ids of the steps
-    LookUps tested_;           // of tests, which no profile of the training data is about
+    std::int64_t synced_ = 0;      // steps when copies were last synced before a test or a save, or loaded
+    double seconds_ = 0;           // of steps
+    double progress_seconds_ = 0;  // of these: of lines of progress, which wait for the losses of all ranks
+    LayerSeconds others_;          // outside of steps
+    std::int64_t asked_ = 0;       // ids of the steps
+    LookUps tested_;               // of tests, which no profile of the training data is about
 };
 
 void Trainer::explain() {
@@ -213,18 +216,18 @@ void Trainer::stop() {
 }
 
 void Trainer::fetch(bool start) {
-    batches_.note(saving_.notes());
+    batches_.note(static_cast<std::uint8_t>(saving_.notes() | (progress_.due() ? Notes::progress : 0U)));
     started_ = batches_.announce(upcoming_) && start && seen_ >= skip_;
     kinds_[1] = batches_.kind();
     if (started_) model_.start(upcoming_, kinds_[1]);
 }
 
 void Trainer::train() {
-    Progress progress{expected_steps(), first()};
+    progress_ = Progress{below_, expected_steps()};
     model_.tracer().record(!o_.trace.empty() && o_.measure > 0);
     for (int number = 1; number <= o_.epochs && !enough() && signal_ == 0; ++number)
-        epoch(number, progress);
-    progress.done();
+        epoch(number);
+    progress_.done();
     if (signal_ == 0 && losses_.empty() && !o_.load.empty() && o_.steps != 0 && o_.epochs != 0) nothing_left();
     if (epochs_.empty()) epochs_.push_back({.number = 0, .steps = 0, .quality = quality()});
 }
@@ -234,7 +237,7 @@ void Trainer::begin() {
     if (o_.save_every && o_.save_every->steps > 0)  // what the first save moves is none of the measured steps
         meter_.at_most(o_.save_every->steps - model_.steps() % o_.save_every->steps);
     meter_.begin(model_, batches_);
-    seconds_ = 0;
+    seconds_ = progress_seconds_ = 0;
     batches_.forget_seconds();
     others_ = model_.layer_seconds();
 }
@@ -244,7 +247,7 @@ void Trainer::close_meter(bool ended) {
     meter_.close(model_, batches_, ended);
 }
 
-void Trainer::epoch(int number, Progress& progress) {
+void Trainer::epoch(int number) {
     const auto before = static_cast<std::int64_t>(losses_.size());
     if (losses_.empty() && seen_ >= skip_) begin();
     if (number > 1) batches_.rewind();
@@ -271,6 +274,11 @@ void Trainer::epoch(int number, Progress& progress) {
             stop();
             break;
         }
+        if ((batches_.notes() & Notes::progress) != 0) {
+            const Stopwatch watch{seconds_};
+            const Stopwatch shown{progress_seconds_};
+            progress_.show();
+        }
         if (seen_ >= skip_) saving_.between_steps(model_.steps(), batches_.notes(), meter_.open());
         std::swap(current_, upcoming_);
         kinds_[0] = kinds_[1];
@@ -283,7 +291,7 @@ void Trainer::epoch(int number, Progress& progress) {
         }
         if (meter_.open()) meter_.predict(model_, batches_, current_, kinds_[0]);
         const Stopwatch watch{seconds_};
-        step(sw::count_samples(model_.embedding().groups(), below_.rank(), batches_.samples_by_rank()), progress);
+        step(sw::count_samples(model_.embedding().groups(), below_.rank(), batches_.samples_by_rank()));
         if (enough()) {
             close_meter(false);
             break;
@@ -298,7 +306,7 @@ void Trainer::epoch(int number, Progress& progress) {
     if (steps != 0) epochs_.push_back({.number = number, .steps = steps, .quality = quality()});
 }
 
-void Trainer::step(const sw::SampleCounts& samples, Progress& progress) {
+void Trainer::step(const sw::SampleCounts& samples) {
     if (!started_) model_.start(current_, kinds_[0]);
     Fed& fed = fed_[static_cast<std::size_t>(kinds_[0])];
     fed.samples += samples.world;
@@ -312,21 +320,19 @@ void Trainer::step(const sw::SampleCounts& samples, Progress& progress) {
     asked_ += std::ssize(current_.ids.values);
     losses_.push_back({loss, samples.world});
     if (o_.hot_batches && !o_.steps)  // a step has as many samples as its kind
-        progress.expect(o_.epochs * epoch_samples_ * static_cast<double>(std::ssize(losses_)) /
-                        static_cast<double>(fed_[0].samples + fed_[1].samples));
-    progress.step(model_.steps(), samples.world,
-                  loss / static_cast<double>(std::max<std::int64_t>(1, current_.samples())));
+        progress_.expect(o_.epochs * epoch_samples_ * static_cast<double>(std::ssize(losses_)) /
+                         static_cast<double>(fed_[0].samples + fed_[1].samples));
+    progress_.step(model_.steps(), samples.world, loss);
     step_seconds_.push_back(seconds_since(begin));
     fed.seconds += step_seconds_.back();
 }
 
 double Trainer::time_steps(int steps) {
     constexpr std::ptrdiff_t warm_up = 3;
-    Progress progress{0, false};
     for (int number = 1; !enough() && std::ssize(step_seconds_) < warm_up + steps; ++number) {
         if (signal_ != 0) return 0;  // what comes next ends, too
         const std::size_t before = step_seconds_.size();
-        epoch(number, progress);
+        epoch(number);
         if (step_seconds_.size() == before && signal_ == 0)
             throw sw::BadInput{"--tune-cache: there is no sample to time steps with"};
     }
@@ -397,7 +403,7 @@ void Trainer::report() {
     auto& split = mine.times.seconds;
     split[1] = layer.exchange;
     split[2] = model_.reduction_seconds();
-    split[3] = batches_.sync_seconds();
+    split[3] = batches_.sync_seconds() + progress_seconds_;
     split[4] = batches_.input_seconds();
     split[5] = layer.sync;
     split[0] = std::max(0.0, seconds_ - std::accumulate(split.begin() + 1, split.end(), 0.0));
@@ -476,6 +482,10 @@ int run(const Options& asked, sw::CommunicatorRef comm) {
         o.steps = steps + 3;
         return Trainer{o, comm}.time_steps(steps);
     });
+    if (const std::string note = wire_note(options.policies); !note.empty() && comm.rank() == 0) {
+        fmt::print(stderr, "{}\n", note);
+        std::fflush(stderr);
+    }
     sw::barrier(comm);  // clocks of traces start together
     Trainer trainer{options, comm};
     if (options.explain) {

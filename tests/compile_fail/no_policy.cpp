@@ -10,7 +10,7 @@ namespace sw = shardwise;
 #ifndef SHARDWISE_EXPECT_FAIL
 using Layer = sw::EmbeddingLayer<sw::Sharding<sw::Row>>;
 #else
-using Layer = sw::EmbeddingLayer<sw::Row>;
+using Layer = sw::EmbeddingLayer<sw::ThreadWorld>;
 #endif
 
 int main() {

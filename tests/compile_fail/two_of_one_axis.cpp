@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// EXPECT: an embedding layer takes at most one policy of each axis
+// EXPECT: Pooling<> is given twice: an embedding layer takes at most one policy of each axis
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/embedding/layer.hpp"
 

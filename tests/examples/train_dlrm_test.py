@@ -8,6 +8,7 @@ import os
 import random
 import re
 import struct
+import subprocess
 import sys
 
 from programs import main, run, shown_on_terminal, write_row_plan
@@ -49,7 +50,12 @@ def bad_usage():
             (["--ranks", 2, "--hosts", 4], "4 hosts for 2 ranks"),
             (["--ranks", 4, "--hosts", 3], "3 hosts do not divide 4 ranks"),
             (["--hosts", 0], "0 hosts"),
-            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, col1, mixed, tiered"),
+            (["--sharding", "rows"], "--sharding 'rows': there is no such policy; give one of row, col, table, dp, flex, col1, mixed, tiered, auto (did you mean row?)"),
+            (["--sharding", "rwo"], "auto (did you mean row?)"),
+            (["--sharding", "aut"], "auto (did you mean auto?)"),
+            (["--sharding", "colum"], "auto (did you mean col?)"),
+            (["--sharding", "everywhere"], "mixed, tiered, auto\n"),
+            (["--requests", "corlesced"], "give one of raw, coalesced, auto (did you mean coalesced?)"),
             (["--optimizer", "lamb"], "sgd, adagrad, rowwise_adagrad, rowwise_adagrad_mean, adam, rms_prop"),
             (["--pooling", "max"], "sum, mean"),
             (["--order", "any"], "tree, wide_tree, sample"),
@@ -740,6 +746,11 @@ def wires():
         assert lossy["losses"] != exact["losses"]
         assert all(math.isclose(a, b, rel_tol=0.02) for a, b in zip(lossy["losses"], exact["losses"]))
         assert lossy["bytes"]["moved"]["host"]["payload"] < exact["bytes"]["moved"]["host"]["payload"]
+    note = "--wire bf16 with --sharding dp: every rank has all rows, so that no vector travels or is rounded; the sums of gradients are rounded to bf16"
+    exact = report(*SMALL, "--sharding", "dp", never=["--wire"])["losses"]
+    lossy = report(*SMALL, "--sharding", "dp", "--wire", "bf16", says=[note])["losses"]
+    assert lossy[0] == exact[0] and lossy[1] != exact[1], "the note is wrong: the first step has seen no gradient yet"
+    report(*SMALL, "--sharding", "row", "--wire", "bf16", never=["--wire"])
 
 
 def read_safetensors(name):
@@ -887,6 +898,51 @@ def progress():
         write("few.tsv", click_lines(lines, 1))
         run("--data", "few.tsv", "--batch", batch, says=[last])
     run("--data", "few.tsv", "--batch", 2, "--epochs", 2, "--steps", 50, says=["step 4 of 4 (100 %)"])
+    progress_is_of_all_ranks(["--ranks", 4])
+    progress_is_of_all_ranks(["--ranks", 3, "--no-prefetch", "--epochs", 2, "--samples", 312])
+    worse = ": worse than a constant, the base rate as every prediction"
+    for rate, says, never in ((0.02, [], [worse]), (6, [worse], [])):
+        ne = report("--steps", 40, "--batch", 8, "--learning-rate", rate, "--optimizer", "sgd", says=says, never=never)["ne"]
+        assert (ne > 1) == bool(says), ne
+
+
+def progress_is_of_all_ranks(arguments, ranks=None):
+    """The loss of a line is the mean of the report's losses of the steps since the line before."""
+    command = [sys.argv[1], "--batch", 8, "--rows", 200, "--steps", 64, "--json", "report.json", *arguments]
+    if ranks is not None:
+        command = [os.environ["MPIEXEC"], "-np", ranks, *command]
+    shown = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=True).stderr
+    with open("report.json", encoding="utf-8") as file:
+        losses = json.load(file)["losses"]
+    lines = [(int(step), float(loss)) for step, loss in re.findall(r"^step (\d+) .*loss (\S+) ", shown, re.M)]
+    assert len(lines) >= 5, shown
+    for (before, _), (step, loss) in zip([(0, 0), *lines], lines):
+        mean = sum(losses[before:step]) / (step - before)
+        assert abs(loss - mean) <= 0.5001e-4, (before, step, loss, mean)
+    assert lines[-1][0] == len(losses), shown
+
+
+def settings():
+    """The settings that had effect, with numbers as they were given."""
+    config = report(*SMALL, "--learning-rate", 0.05, "--zipf", 1.3, "--deadline", 7.5)["config"]
+    assert config["learning_rate"] == {"base": 0.05, "schedule": "constant", "warmup": 0, "decay_start": None, "decay_steps": None,
+                                       "decay_factor": None, "decay_power": None, "end": None}, config
+    assert (config["steps"], config["zipf"], config["deadline"], config["measure"], config["samples"]) == (12, 1.3, 7.5, 10, 131072)
+    for key in "tower_c tower_p tower_dim towers cross_rank cross_layers keep save_every group_placement tiers".split():
+        assert config[key] is None, (key, config[key])
+    with open("report.json", encoding="ascii") as file:
+        text = file.read()
+    assert '"base": 0.05,' in text and "0.0500" not in text, text[:2000]
+    decay = report(*SMALL, "--lr-schedule", "step", "--lr-decay-steps", 5, "--lr-decay-factor", 0.7, "--collective", "hierarchical",
+                   "--tower", "dot", "--save", "run/", "--save-every", "10min")["config"]
+    assert decay["learning_rate"]["decay_factor"] == 0.7 and decay["learning_rate"]["end"] is None, decay
+    assert (decay["towers"], decay["tower_c"], decay["keep"], decay["save_every"]) == (2, 1, 2, "600s"), decay
+    groups = report(*SMALL, "--groups", 2, "--moment-scale", 1.1, "--lr-schedule", "polynomial", "--lr-decay-steps", 9, "--lr-end", 0.003)["config"]
+    assert groups["moment_scale"] == 1.1 and groups["learning_rate"]["end"] == 0.003 and groups["learning_rate"]["decay_factor"] is None, groups
+    write("few.tsv", click_lines(70, 1))
+    of_files = report("--data", "few.tsv", "--rows", 200)["config"]
+    for key in "samples test_samples bag zipf data_seed feature_groups steps".split():
+        assert of_files[key] is None, (key, of_files[key])
 
 
 def report_():
@@ -1032,6 +1088,7 @@ def trace():
 
 
 def mpi():
+    progress_is_of_all_ranks(["--hosts", 2], ranks=4)
     write_row_plan("rows.plan", ["dp", "flex", "row"], [(f"C{i + 1}", [3, 7, 190], [], []) for i in range(26)])
     for sharding in (["row"], ["mixed"], ["flex"], ["tiered", "--plan", "rows.plan"], ["tiered", "--samples", 4000, "--batch", 64]):
         arguments = [*SMALL, "--sharding", *sharding, "--hosts", 2, "--bag", 2]
@@ -1088,4 +1145,4 @@ def mpi_errors():
 main({"help": help_, "auto": auto, "requests": requests, "feature_groups": feature_groups, "replica_groups": replica_groups, "replica_groups_learn": replica_groups_learn,
       "replica_groups_checkpoint": replica_groups_checkpoint, "replica_groups_wrong": replica_groups_wrong, "replica_groups_mpi": replica_groups_mpi, "tiers": tiers, "hot_batches": hot_batches, "tune_cache": tune_cache, "profiled": profiled, "explained": explained, "profile_progress": profile_progress, "profiled_wrong": profiled_wrong, "bad_usage": bad_usage, "deadline": deadline, "bad_data": bad_data, "shardings": shardings, "prefetch": prefetch,
       "sample_order": sample_order, "collectives": collectives, "every_composition": every_composition, "modules": modules, "tower_files": tower_files, "world_sizes": world_sizes, "wires": wires, "checkpoint": checkpoint, "weights_alone": weights_alone, "goes_on": goes_on, "outputs": outputs,
-      "progress": progress, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})
+      "progress": progress, "settings": settings, "report": report_, "files": files, "numpy_files": numpy_files, "trace": trace, "mpi": mpi, "mpi_errors": mpi_errors})

@@ -8,6 +8,7 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/embedding/compose/axes.hpp"
+#include "shardwise/embedding/compose/named_axes.hpp"
 #include "shardwise/embedding/compose/policies.hpp"
 #include "shardwise/embedding/compose/refusals.hpp"
 #include "shardwise/embedding/steps/row_exchange.hpp"
@@ -133,20 +134,22 @@ struct LayerPolicies {
     static constexpr bool at_owner = facts.at_owner && refusal(facts) == nullptr;
 
   private:
-    template <class Axis>
-    using AtMostOne = std::bool_constant<On<Axis>::at_most_one>;
     template <class... A>
     static constexpr bool check_all(boost::mp11::mp_list<A...>) {
         return (A::template check<typename On<A>::asked>() && ...);
     }
 
     // Assertions come last: Clang does not see the members behind one that fails.
+    static_assert((detail::has_its_axis<Policies>() && ...));
     static_assert(
-        (!std::is_void_v<typename detail::AxisOf<Policies>::type> && ...),
+        (!detail::is_no_policy<Policies>() && ...),
         "EmbeddingLayer takes policies only: Sharding<>, Collective<>, Optimizer<>, Groups<>, Pooling<>, Requests<>, "
         "Ids<>, Order<>, Wire<>, Tower<>, Device<>, Element<>");
-    static_assert(boost::mp11::mp_all_of<Axes, AtMostOne>::value,
-                  "an embedding layer takes at most one policy of each axis");
+#define SHARDWISE_ONCE(axis)                   \
+    static_assert(On<axis##Axis>::at_most_one, \
+                  #axis "<> is given twice: an embedding layer takes at most one policy of each axis");
+    SHARDWISE_AXES(SHARDWISE_ONCE)
+#undef SHARDWISE_ONCE
     static_assert(check_all(Axes{}));
     static_assert(groups::count == 0 || !moment_scale::is_given ||
                       (groups::count == 1 ? moment_scale::value == 1.0F : moment_scale::value <= groups::count),
