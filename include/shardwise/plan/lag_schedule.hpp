@@ -48,6 +48,8 @@ class LagSchedule {
     /// How many flights another rank was ahead at most, as this one saw whenever it started one.
     [[nodiscard]] std::uint64_t most_ahead() const noexcept { return most_ahead_; }
 
+    /// Before a flight starts: sees how far others are. Behind its first message they may be a step further.
+    void look_ahead();
     /// A flight has started; its number is `started()` from here on. Answers what is there.
     void start();
     /// Answers what is there to be answered.
@@ -64,7 +66,6 @@ class LagSchedule {
     void drain(const std::function<void()>& start_empty, const SourceLocation& where);
 
   private:
-    void look_ahead();
     bool answer();
     [[nodiscard]] static Label label(const char* what, std::uint64_t flight, const SourceLocation& where) {
         return {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where};

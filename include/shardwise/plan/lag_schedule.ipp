@@ -44,7 +44,6 @@ SHARDWISE_INLINE bool LagSchedule::full() const noexcept {
 
 SHARDWISE_INLINE void LagSchedule::start() {
     SHARDWISE_ASSERT(!full());
-    look_ahead();
     ++started_;
     if (thread_ != nullptr) thread_->started(started_);
     serve();

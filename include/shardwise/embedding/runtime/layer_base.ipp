@@ -356,6 +356,7 @@ SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind
     state.flight.prepare(schedule != nullptr ? schedule->started() + 1 : ++flights_, digest);
     if (!wrong.empty()) state.flight.env().error.note(FlightError::bad_input, wrong);
     if (schedule == nullptr) return state.flight.start();
+    schedule->look_ahead();
     try {
         state.flight.start();
     } catch (...) {
