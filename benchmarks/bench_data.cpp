@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // The sources of batches, on one core, out of the page cache. Beside each reader, in the same process: its files read
-// in blocks and searched for ends of lines, or copied. `ceiling_ratio` is that time over the reader's.
+// in blocks and searched for ends of lines, or copied. `of_ceiling` is that time over the reader's.
 //
 //   bench_data [--file=criteo.tsv] [--mib=N] [--benchmark_filter=...] [--benchmark_format=json]
 
@@ -211,8 +211,8 @@ void drain(benchmark::State& state, Source source, std::int64_t bytes, Ceiling c
     }
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * samples);
     shardwise_bench::report(state, bytes, kernel, ceiling_times);
-    state.counters["best_bytes_per_second"] = static_cast<double>(bytes) / kernel.quantile(0.0);
-    state.counters["ceiling_bytes_per_second"] = static_cast<double>(bytes) / ceiling_times.median();
+    state.counters["best_GB_per_s"] = static_cast<double>(bytes) / kernel.quantile(0.0) * 1e-9;
+    state.counters["ceiling_GB_per_s"] = static_cast<double>(bytes) / ceiling_times.median() * 1e-9;
 }
 
 std::int64_t size_of(const std::string& path) {
@@ -307,6 +307,11 @@ BENCHMARK(generator)->ArgName("bag")->Arg(1)->Arg(10)->UseManualTime()->Unit(ben
 int main(int argc, char** argv) {
     const std::string file{shardwise_bench::take_argument(argc, argv, "--file=", "")};
     const std::int64_t mib = std::max<std::int64_t>(1, shardwise_bench::take_number(argc, argv, "--mib=", 64));
+    const shardwise_bench::Output output{argc, argv,
+                                         "time: the median pass over the data, of the core that reads it.\n"
+                                         "of_ceiling: the time of a pass that does what cannot be left out (search for "
+                                         "ends of lines, unpack, read, or write), "
+                                         "over that time; 1 is as fast (quartiles)."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     std::string lines = made_lines();
@@ -320,5 +325,5 @@ int main(int argc, char** argv) {
     }
     const Files made{lines, mib << 20U};
     files = &made;
-    benchmark::RunSpecifiedBenchmarks();
+    output.run();
 }

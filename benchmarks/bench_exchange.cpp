@@ -107,6 +107,7 @@ void tree_all_reduce(benchmark::State& state) {
     const auto count = static_cast<std::size_t>(state.range(0)) / sizeof(float);
     constexpr int ranks = 4;
     shardwise::ThreadWorld world{shardwise::Topology{.hosts = 2, .ranks_per_host = 2}};
+    Times times;
     for ([[maybe_unused]] auto iteration : state) {
         double time = 0.0;
         world.run([&](shardwise::ThreadCommunicator& comm) {
@@ -116,9 +117,10 @@ void tree_all_reduce(benchmark::State& state) {
             if (comm.rank() == 0) time = mine;
         });
         state.SetIterationTime(time);
+        times.add(time);
     }
     // Every rank sends half of its vector inside its host twice, and a quarter across hosts twice.
-    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * ranks * state.range(0) * 3 / 2);
+    shardwise_bench::report(state, ranks * state.range(0) * 3 / 2, times, {});
 }
 BENCHMARK(tree_all_reduce)
     ->ArgName("bytes")
@@ -131,8 +133,13 @@ BENCHMARK(tree_all_reduce)
 
 int main(int argc, char** argv) {
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    const shardwise_bench::Output output{
+        argc, argv,
+        "time: the median exchange, every thread sending each other one a message of so many bytes; GB/s of all "
+        "messages.\n"
+        "of_ceiling: the time that as many copies take on all cores, over that time; 1 is as fast (quartiles)."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_exchanges("exchange", exchange, {2, 4}, quick);
-    benchmark::RunSpecifiedBenchmarks();
+    output.run();
 }

@@ -181,7 +181,7 @@ void update(benchmark::State& state) {
         state.counters["step_ms"] = step.median() * 1e3;
         if (!with_ceiling) return;
         state.counters["sort_ms"] = sorting.median() * 1e3;
-        state.counters["rmw_rate"] = static_cast<double>(distinct * 2 * (row + 4)) / bare.best().median();
+        state.counters["bare_GB_per_s"] = static_cast<double>(distinct * 2 * (row + 4)) / bare.best().median() * 1e-9;
     });
 }
 
@@ -192,8 +192,14 @@ int main(int argc, char** argv) {
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     check = shardwise_bench::take_number(argc, argv, "--check=", 1) != 0;
     with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
+    const shardwise_bench::Output output{
+        argc, argv,
+        "time: the median backward pass of 8 tables, 8192 samples: gradients grouped by row, summed, RowwiseAdagrad.\n"
+        "of_ceiling: the time of a loop that sorts the ids, and reads and writes each touched row once, over that "
+        "time; 1 is as "
+        "fast (quartiles).\nbare_GB_per_s: that loop without the sort; step_ms: forward and backward."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("update", update, quick);
-    benchmark::RunSpecifiedBenchmarks();
+    output.run();
 }

@@ -54,8 +54,8 @@ def read(paths):
                     add(panel, zipf, bag, peer, dim, numbers["ms"])
         for one in content.get("benchmarks", []):
             name, dim, bag, zipf = [part.split(":")[-1] for part in one["run_name"].split("/")[:4]]
-            if name in ("lookup", "update") and "ceiling_ratio" in one:
-                ceilings[name, int(zipf), int(bag), int(dim)] = (one["ceiling_ratio"], one["median_ms"])
+            if name in ("lookup", "update") and "of_ceiling" in one:
+                ceilings[name, int(zipf), int(bag), int(dim)] = (one["of_ceiling"], one["median_ms"])
     for (name, zipf, bag, dim), (ratio, ms) in ceilings.items():  # beside what the peers were measured beside
         beside = lines.get((name, zipf, bag, name), {}).get(dim, ms)
         add(name, zipf, bag, "ceiling", dim, ratio * beside)

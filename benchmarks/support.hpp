@@ -17,6 +17,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "output.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/data/zipf.hpp"
 #include "shardwise/sharding/placement.hpp"
@@ -25,12 +26,6 @@
 /// What the benchmarks share: sizes, ids, and times of a kernel beside those of its ceiling.
 
 namespace shardwise_bench {
-
-/// Says nothing: what ranks other than 0 report.
-class Silent final : public benchmark::BenchmarkReporter {
-    bool ReportContext(const Context& /*context*/) override { return true; }
-    void ReportRuns(const std::vector<Run>& /*report*/) override {}
-};
 
 /// Takes an argument such as `--rows=8` out of the others.
 /// \param flag  such as `--rows=` \returns what follows the flag; `standard` where it is not there
@@ -147,18 +142,19 @@ class Times {
     std::vector<double> all_;
 };
 
-/// Reports the bytes that a run moves, and the median ceiling's time over the median run's, with the quartiles of the
-/// ratios of runs that were made one behind the other; without any ceiling, only the run.
+/// Reports the median run, the bytes that it moves a second, and what of the ceiling's speed that is: the median
+/// ceiling's time over the median run's, with the quartiles of the ratios of runs that were made one behind the other.
+/// Without any ceiling, only the run.
 inline void report(benchmark::State& state, std::int64_t bytes, const Times& kernel, const Times& ceiling) {
-    state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * bytes);
     state.counters["median_ms"] = kernel.median() * 1e3;
+    state.counters["GB_per_s"] = static_cast<double>(bytes) / kernel.median() * 1e-9;
     if (ceiling.all().empty()) return;
     Times ratios;
     for (std::size_t i = 0; i < kernel.all().size(); ++i)
         ratios.add(ceiling.all()[i] / kernel.all()[i]);
-    state.counters["ceiling_ratio"] = ceiling.median() / kernel.median();
-    state.counters["ratio_low"] = ratios.quantile(0.25);
-    state.counters["ratio_high"] = ratios.quantile(0.75);
+    state.counters["of_ceiling"] = ceiling.median() / kernel.median();
+    state.counters["of_ceiling_low"] = ratios.quantile(0.25);
+    state.counters["of_ceiling_high"] = ratios.quantile(0.75);
 }
 
 /// Sixteen floats at a time: the compiler's vectors, without its care about the order of sums.

@@ -41,7 +41,7 @@ def runs(paths):
 
 
 def quartiles(one):
-    return f'{one["ratio_low"]:.2f} to {one["ratio_high"]:.2f}'
+    return f'{one["of_ceiling_low"]:.2f} to {one["of_ceiling_high"]:.2f}'
 
 
 def kernels(found):
@@ -49,10 +49,10 @@ def kernels(found):
     for name, values, one in found:
         if name not in ("lookup", "forward", "update"):
             continue
-        rate = one.get("read_rate") or one.get("rmw_rate")
+        rate = one.get("bare_GB_per_s")
         yield [name, str(values["dim"]), str(values["bag"]), "Zipf" if values["zipf"] else "uniform",
-               f'{one["median_ms"]:.2f}', f'{one["ceiling_ratio"]:.2f}', quartiles(one),
-               f"{rate / 1e9:.1f}" if rate else ""]
+               f'{one["median_ms"]:.2f}', f'{one["of_ceiling"]:.2f}', quartiles(one),
+               f"{rate:.1f}" if rate else ""]
 
 
 def size(count):
@@ -75,10 +75,10 @@ def exchanges(found):
         mpi, threads = both.get("exchange_mpi"), both.get("exchange")
         row = [str(ranks), size(count)] + [""] * 7
         if mpi:
-            row[2:6] = [f'{mpi["raw_ms"] * 1e3:.1f}', f'{mpi["median_ms"] * 1e3:.1f}', f'{mpi["ceiling_ratio"]:.2f}',
+            row[2:6] = [f'{mpi["raw_ms"] * 1e3:.1f}', f'{mpi["median_ms"] * 1e3:.1f}', f'{mpi["of_ceiling"]:.2f}',
                         quartiles(mpi)]
         if threads:
-            row[6], row[8] = f'{threads["median_ms"] * 1e3:.1f}', f'{threads["ceiling_ratio"]:.2f}'
+            row[6], row[8] = f'{threads["median_ms"] * 1e3:.1f}', f'{threads["of_ceiling"]:.2f}'
         if mpi and threads:
             row[7] = f'{mpi["raw_ms"] / threads["median_ms"]:.2f}'
         yield row
@@ -101,7 +101,7 @@ def all_to_all(found):
         for key, row in sorted(rows.items()):
             first = next(iter(row.values()))
             yield [str(ranks), size(key) if name == "sizes" else f"{key:,}", f'{first["raw_us"]:.1f}',
-                   *(f'{row[way]["us"]:.1f} ({1 / row[way]["ceiling_ratio"]:.2f})' if way in row else "" for way in ways)]
+                   *(f'{row[way]["us"]:.1f} ({1 / row[way]["of_ceiling"]:.2f})' if way in row else "" for way in ways)]
 
 
 def steps(found):

@@ -247,14 +247,14 @@ int main(int argc, char** argv) {
     return sw::run_mpi({.hosts = 1}, [&](sw::MpiCommunicator& comm) {
         const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
         if (comm.rank() != 0) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
+        const shardwise_bench::Output output{
+            argc, argv,
+            "time: the median run of all its exchanges, on the slowest rank; us: of one of them; raw_us: of "
+            "MPI_Alltoallv.\n"
+            "of_ceiling: the time of MPI_Alltoallv, over that time; 1 is as fast (quartiles)."};
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw sw::BadInput{"see --help"};
         register_all(Bench{comm}, comm.size(), quick);
-        shardwise_bench::Silent silent;
-        if (comm.rank() == 0) {
-            benchmark::RunSpecifiedBenchmarks();
-        } else {
-            benchmark::RunSpecifiedBenchmarks(&silent);
-        }
+        output.run(comm.rank() == 0);
     });
 }

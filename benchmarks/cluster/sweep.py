@@ -32,14 +32,14 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 # GB/s a GPU inside a host and across, and TFLOP/s.
 CLUSTERS = {"A100": {"host": 300, "cross_host": 25, "peak": 156}, "H100": {"host": 450, "cross_host": 50, "peak": 989}}
 FLAT = ["flat/table", "flat/col", "flat/col2", "flat/col4", "flat/col8", "flat/col16"]
-SPTT = ["hierarchical/table", "hierarchical/col", "hierarchical/col4", "hierarchical/col8", "hierarchical/col16"]
+HIERARCHICAL = ["hierarchical/table", "hierarchical/col", "hierarchical/col4", "hierarchical/col8", "hierarchical/col16"]
 RANKS_A_HOST = 8
 BATCH = 16384
 PEAK_SHARE = 0.25
 DENSE_BYTES = 4 * 2_400_000  # gradients of the dense part
 
-ROWS = [("flat", FLAT, 1), ("SPTT", SPTT, 1), ("SPTT, modules / 2", ["modules/col"], 2),
-        ("SPTT, modules / 4", ["modules/col"], 4), ("SPTT, modules / 8", ["modules/col"], 8)]
+ROWS = [("flat", FLAT, 1), ("Hierarchical", HIERARCHICAL, 1), ("Hierarchical, modules / 2", ["modules/col"], 2),
+        ("Hierarchical, modules / 4", ["modules/col"], 4), ("Hierarchical, modules / 8", ["modules/col"], 8)]
 
 
 def platform(hosts, host, cross_host):
@@ -118,8 +118,8 @@ def measure_mpi(build, repetitions):
             for batch in (64, 512, 4096, 16384):
                 turns = {}
                 for turn in range(3):  # in turns, so that whatever else the machine does meets all
-                    for name, composition, compression in (("flat", "flat/table", 1), ("SPTT", "hierarchical/table", 1),
-                                                           ("SPTT, modules / 4", "modules/table", 4)):
+                    for name, composition, compression in (("flat", "flat/table", 1), ("Hierarchical", "hierarchical/table", 1),
+                                                           ("Hierarchical, modules / 4", "modules/table", 4)):
                         schedule_of(build, path, hosts, composition, compression, 4 // hosts, batch)
                         turns.setdefault(name, []).append(over_mpi(build, path, 4, repetitions))
                 for name, times in turns.items():
@@ -130,12 +130,12 @@ def measure_mpi(build, repetitions):
 
 
 def markdown_mpi(records):
-    lines = ["| hosts x ranks | samples a rank | flat ms | SPTT ms | of flat | modules / 4 ms | of flat |",
+    lines = ["| hosts x ranks | samples a rank | flat ms | Hierarchical ms | of flat | modules / 4 ms | of flat |",
              "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     times = {(r["hosts"], r["batch"], r["name"]): r["us"] / 1e3 for r in records}
     for hosts, batch in dict.fromkeys((r["hosts"], r["batch"]) for r in records):
-        flat, sptt, modules = (times[hosts, batch, n] for n in ("flat", "SPTT", "SPTT, modules / 4"))
-        lines.append(f"| {hosts} x {4 // hosts} | {batch} | {flat:.2f} | {sptt:.2f} | {sptt / flat:.2f} | {modules:.2f} "
+        flat, hierarchical, modules = (times[hosts, batch, n] for n in ("flat", "Hierarchical", "Hierarchical, modules / 4"))
+        lines.append(f"| {hosts} x {4 // hosts} | {batch} | {flat:.2f} | {hierarchical:.2f} | {hierarchical / flat:.2f} | {modules:.2f} "
                      f"| {modules / flat:.2f} |")
     return "\n".join(lines)
 
@@ -205,10 +205,12 @@ def draw(records, path):
     import matplotlib
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
+    # The same bits for the same numbers, text as text, and white under it on any page.
+    plt.rcParams |= {"svg.hashsalt": "shardwise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
     clusters = list(dict.fromkeys(r["cluster"] for r in records))
     figure, axes = plt.subplots(1, len(clusters), figsize=(5.2 * len(clusters), 4.2), sharey=False, squeeze=False)
-    looks = {"flat": ("#888888", "s"), "SPTT": ("#d9480f", "^"), "SPTT, modules / 2": ("#4da3e0", "o"),
-             "SPTT, modules / 4": ("#0b5fa5", "o"), "SPTT, modules / 8": ("#073763", "o")}
+    looks = {"flat": ("#888888", "s"), "Hierarchical": ("#d9480f", "^"), "Hierarchical, modules / 2": ("#4da3e0", "o"),
+             "Hierarchical, modules / 4": ("#0b5fa5", "o"), "Hierarchical, modules / 8": ("#073763", "o")}
     for axis, cluster in zip(axes[0], clusters):
         for name, (color, marker) in looks.items():
             own = sorted((r["hosts"], r["exchange_us"] / 1e3) for r in records
@@ -224,7 +226,7 @@ def draw(records, path):
     axes[0][0].set_ylabel("exchange of a step, ms (simulated)")
     axes[0][-1].legend(fontsize=8)
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, facecolor="white", metadata={"Date": None} if path.endswith(".svg") else None)
 
 
 def main():

@@ -92,15 +92,15 @@ int main(int argc, char** argv) {
     return shardwise::run_mpi({}, [&](shardwise::MpiCommunicator& comm) {
         const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
         if (comm.rank() != 0) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
+        const shardwise_bench::Output output{argc, argv,
+                                             "time: the median exchange, every process sending each other one a "
+                                             "message of so many bytes; GB/s of all messages.\n"
+                                             "of_ceiling: the time of MPI_Alltoallv, over that time; 1 is as fast "
+                                             "(quartiles). raw_ms: that of MPI_Alltoallv."};
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw shardwise::BadInput{"see --help"};
         shardwise_bench::register_exchanges(
             "exchange_mpi", [&](benchmark::State& state) { exchange(state, comm); }, {comm.size()}, quick);
-        shardwise_bench::Silent silent;
-        if (comm.rank() == 0) {
-            benchmark::RunSpecifiedBenchmarks();
-        } else {
-            benchmark::RunSpecifiedBenchmarks(&silent);
-        }
+        output.run(comm.rank() == 0);
     });
 }

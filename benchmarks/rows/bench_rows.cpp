@@ -273,6 +273,8 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
     if (!reports) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     const auto steps = static_cast<std::int64_t>(shardwise_bench::take_number(argc, argv, "--steps=", quick ? 1 : 15));
+    const shardwise_bench::Output output{
+        argc, argv, "time: the median training step; of_row: over that with all rows in row; below 1 it is faster."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv))
         throw sw::BadInput{"bench_rows: see the file's first lines"};
@@ -285,12 +287,7 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
                 ->Iterations(steps)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
-    shardwise_bench::Silent silent;
-    if (reports) {
-        benchmark::RunSpecifiedBenchmarks();
-    } else {
-        benchmark::RunSpecifiedBenchmarks(&silent);
-    }
+    output.run(reports);
 }
 
 }  // namespace

@@ -134,6 +134,9 @@ int main(int argc, char** argv) {
     rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
     sharding = shardwise_bench::take_argument(argc, argv, "--sharding=", "row");
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
+    const shardwise_bench::Output output{argc, argv,
+                                         "time: the median training step of the slowest rank; low_ms, high_ms: "
+                                         "quartiles. The parts are means of ranks."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     for (const int ranks : {1, 2})
@@ -145,5 +148,5 @@ int main(int argc, char** argv) {
                     ->Iterations(quick ? 2 : 30)
                     ->UseManualTime()
                     ->Unit(benchmark::kMillisecond);
-    benchmark::RunSpecifiedBenchmarks();
+    output.run();
 }

@@ -24,16 +24,21 @@ TEST(ChromeTrace, ASpanAStepWithPredictedBesideMovedBytes) {
         tracer.add("Exchange", sw::SpanKind::pack, 7, tracer.now(), 5);
         tracer.add("Exchange", sw::SpanKind::pack, 8, tracer.now(), 6);
         tracer.add("Exchange", sw::SpanKind::pack, 7, tracer.now(), 9, sw::SpanOf::sync);
+        tracer.add("Exchange", sw::SpanKind::wait, 8, tracer.now());
         sw::write_chrome_trace(comm, file.path(), tracer, {.flights = {{7, {100, 200}}}, .syncs = {{7, {300}}}});
     });
     const auto trace = nlohmann::json::parse(file.read());
     const auto& events = trace.at("traceEvents");
-    ASSERT_EQ(events.size(), 14U);
+    ASSERT_EQ(events.size(), 16U);
     for (int rank = 0; rank < 2; ++rank) {
-        const auto at = [&](std::size_t i) { return events.at(static_cast<std::size_t>(rank) * 7 + i); };
+        const auto at = [&](std::size_t i) { return events.at(static_cast<std::size_t>(rank) * 8 + i); };
         EXPECT_EQ(at(0).at("args").at("name"), "host " + std::to_string(rank));
         EXPECT_EQ(at(1).at("args").at("name"), "rank " + std::to_string(rank));
-        EXPECT_EQ(at(2).at("name"), "Exchange \"ids\"");
+        EXPECT_EQ(at(2).at("name"), "Exchange \"ids\" pack");
+        EXPECT_EQ(at(2).at("cat"), "pack");
+        EXPECT_EQ(at(3).at("name"), "Lookup");
+        EXPECT_EQ(at(7).at("name"), "Exchange wait");
+        EXPECT_EQ(at(7).at("cat"), "wait");
         EXPECT_EQ(at(2).at("pid"), rank);
         EXPECT_EQ(at(2).at("tid"), rank);
         EXPECT_EQ(at(2).at("args").at("moved_bytes"), 100 + rank);

@@ -1085,6 +1085,10 @@ def trace():
     assert len(rounds) >= 4 * 4 * 3
     for args in rounds:
         assert args["moved_bytes"] == args["predicted_bytes"], args
+    for what in ("pack", "wait"):
+        names = {e["name"] for e in spans if e["cat"] == what}
+        assert f"Exchange<World, Ids> {what}" in names and all(name.endswith(" " + what) for name in names), names
+    assert not any(e["name"].endswith((" pack", " wait")) for e in spans if e["cat"] == "compute")
 
 
 def mpi():

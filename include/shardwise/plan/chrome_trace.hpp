@@ -25,7 +25,19 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// One rank's events, with commas between them: a process a host, a thread a rank, a complete event a span. A span that
+namespace detail {
+
+/// A round is two spans of one step, of which a picture has to tell which is which.
+[[nodiscard]] inline std::string shown_name(const Span& span) {
+    return span.kind == SpanKind::pack   ? span.name + " pack"
+           : span.kind == SpanKind::wait ? span.name + " wait"
+                                         : span.name;
+}
+
+}  // namespace detail
+
+/// One rank's events, with commas between them: a process a host, a thread a rank, a complete event a span, named after
+/// the step, and for rounds after what was done: `Exchange<World, Ids> pack`, `Exchange<World, Ids> wait`. A span that
 /// hands bytes to the communicator says how many, and how many were predicted where `predicted` knows. Not collective.
 [[nodiscard]] inline std::string chrome_events(const Topology& topology, int rank, const std::vector<Span>& spans,
                                                const PredictedRounds& predicted = {}) {
@@ -48,7 +60,7 @@ namespace shardwise::inline SHARDWISE_ABI {
             const std::size_t round = rounds[{sync, span.flight}]++;
             if (known != all.end() && round < known->second.size()) args["predicted_bytes"] = known->second[round];
         }
-        const Json event{{"name", span.name},
+        const Json event{{"name", detail::shown_name(span)},
                          {"cat", kinds[static_cast<std::size_t>(span.kind)]},
                          {"ph", "X"},
                          {"ts", 1e-3 * static_cast<double>(span.begin_ns)},

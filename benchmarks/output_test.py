@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The shardwise authors
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a benchmark prints: a row has one time, GB/s and of_ceiling, and says the same as its JSON and table.py.
+
+    output_test.py bench_lookup
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+RUN = [sys.argv[1], "--rows=1000", "--quick=1", "--benchmark_filter=dim:16/bag:1/"]
+
+
+def output(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def main():
+    text = output(*RUN)
+    assert "time: the median run" in text and "of_ceiling: the time of a loop" in text, text
+    head = re.search(r"^ +time +GB/s +of_ceiling +more$", text, re.M)
+    rows = re.findall(r"^(lookup|forward)/\S+ +([0-9.]+ (?:ns|us|ms|s)) +([0-9.]+)  ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)(.*)$", text, re.M)
+    assert head and len(rows) == 4, text
+    for _, _, rate, of_ceiling, low, high, more in rows:
+        assert float(rate) > 0 and 0 < float(low) <= float(high) and float(of_ceiling) > 0, text
+        assert "iterations" not in more and "_ms" not in more, more  # one time
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "lookup.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(output(*RUN, "--benchmark_format=json"))
+        with open(path, encoding="utf-8") as file:
+            runs = json.load(file)["benchmarks"]
+        table = output(sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py"), path)
+    for one in runs:
+        assert one["GB_per_s"] > 0 and one["of_ceiling_low"] <= one["of_ceiling_high"], one
+        assert f'| {one["median_ms"]:.2f} | {one["of_ceiling"]:.2f} |' in table, table
+
+
+main()
