@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <initializer_list>
 
 #include "shardwise/core/config.hpp"
 
