@@ -146,6 +146,13 @@ TEST(ClipNorm, IsRefusedWhereGradientsAreNotThereBeforeARowChanges) {
     Asked frozen{.names = {.optimizer = "frozen"}};
     frozen.options.clip_norm = 1.0F;
     EXPECT_EQ(complaint(frozen), "LayerOptions::clip_norm of a layer that learns nothing has no effect: leave it out");
+    Asked without_effect{.names = {.optimizer = "frozen"}};
+    without_effect.options.all_tables.initial = sw::InitialValues::zero();
+    EXPECT_EQ(complaint(without_effect), "");
+    without_effect.options.by_table["b"].l2 = 0.5F;
+    EXPECT_EQ(complaint(without_effect),
+              "settings of table 'b': the layer's optimizer 'frozen' learns nothing, so that initial values alone have "
+              "an effect");
     Asked groups{.names = {}, .options = {}, .ranks = 4};
     groups.options.clip_norm = 1.0F;
     groups.options.groups = {.count = 2};

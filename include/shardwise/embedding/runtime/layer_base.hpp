@@ -346,7 +346,7 @@ class LayerBase {
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
     void settle_tables();
     void check_clipping() const;
-    void clip_by_norm(detail::LayerState& state, const SourceLocation& where);
+    void clip_by_norm(detail::LayerState& state, const ExactSum& others, const SourceLocation& where);
     void make_stores();
     void make_way(BatchKind kind);
     detail::LayerState& free_state(BatchKind kind);

@@ -199,24 +199,32 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     for (std::size_t t = 0; t < settings_.size(); ++t) {
         TableRules::Table& table = rules_.tables[t];
         table.step = {.learning_rate = settings_[t].learning_rate->at(steps_ + 1), .step = steps_ + 1};
+        table.change.scale = 1.0F;
         table.change.keep = static_cast<float>(1.0 - static_cast<double>(table.step.learning_rate) *
                                                          static_cast<double>(settings_[t].weight_decay));
     }
     finish_sync();
+    const ExactSum others = std::exchange(other_squares_, {});  // also where this backward fails
     state.flight.finish_backward(rules_.by_norm);
-    if (rules_.by_norm) clip_by_norm(state, where);
+    if (rules_.by_norm) clip_by_norm(state, others, where);
     ++steps_;
     if (blueprint_.groups().syncs_at(steps_)) start_sync(where);
 }
 
 /// The rows' gradients are summed, and no row has changed: their norm is found, and then they learn.
-SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const SourceLocation& where) {
+SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const ExactSum& others,
+                                              const SourceLocation& where) {
     ExactSum squares;
-    rules_.squares = &squares;
-    state.flight.run_held();
+    try {
+        rules_.squares = &squares;
+        state.flight.run_held();
+    } catch (...) {
+        rules_.squares = nullptr;
+        throw;
+    }
     rules_.squares = nullptr;
     const ExactSum::Words mine = squares.words();
-    ExactSum all = std::exchange(other_squares_, {});
+    ExactSum all = others;
     for (const auto& theirs : all_gather_v<std::int64_t>(comm_, mine, where)) {
         if (theirs.size() != mine.size())
             throw Mismatch{concat({"clipping by norm: a rank sent ", theirs.size(), " words, and ", mine.size(),
@@ -235,8 +243,6 @@ SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const S
     for (TableRules::Table& table : rules_.tables)
         table.change.scale = gradient_scale_;
     state.flight.run_held();
-    for (TableRules::Table& table : rules_.tables)
-        table.change.scale = 1.0F;
 }
 
 SHARDWISE_INLINE void LayerBase::clip_with(const ExactSum& squares) {

@@ -51,6 +51,10 @@ struct TableSettings {
         require("the mean of the initial values", initial.mean(), std::isfinite(initial.mean()), "a finite number");
         require("the spread of the initial values", initial.spread(1), initial.fits(), "a number from 0 on");
         if (learning_rate) learning_rate->check();
+        if (!layers.learns() &&
+            (learning_rate || rule != nullptr || l2 != 0.0F || weight_decay != 0.0F || clip_value != 0.0F))
+            throw BadInput{concat({"settings of table '", table, "': the layer's optimizer '", layers.name(),
+                                   "' learns nothing, so that initial values alone have an effect"})};
         if (rule != nullptr && rule->name() != layers.name())
             throw BadInput{
                 concat({"settings of table '", table, "': constants of optimizer '", rule->name(),
