@@ -131,7 +131,8 @@ TEST(TableSettings, ThatMakeNoSenseAreRefusedByTableFieldAndValue) {
         {[](sw::LayerOptions& o) { o.by_table["b"].rule = sw::make_row_rule(sw::Adam{}); },
          "settings of table 'b': constants of optimizer 'adam', and the layer's is 'rowwise_adagrad': a layer has one "
          "optimizer; give its constants"},
-        {[](sw::LayerOptions& o) { o.by_table["b"].learning_rate = {.base = -1.0F}; }, "learning rate: base is -1"},
+        {[](sw::LayerOptions& o) { o.by_table["b"].learning_rate = {.base = -1.0F}; },
+         "settings of table 'b': learning rate: base is -1"},
         {[](sw::LayerOptions& o) { o.clip_norm = -1.0F; },
          "LayerOptions::clip_norm is no number above 0: give one, or 0 for no clipping"},
     };
@@ -165,7 +166,7 @@ TEST(ClipNorm, IsRefusedWhereGradientsAreNotThereBeforeARowChanges) {
     EXPECT_EQ(complaint(columns), "");
     columns.names.optimizer = "rowwise_adagrad";
     columns.ranks = 1;
-    EXPECT_EQ(complaint(columns), "");
+    EXPECT_NE(complaint(columns).find("columns are split"), std::string::npos);
 }
 
 TEST(TableSettings, OfRanksThatDifferAreAMismatch) {
@@ -291,14 +292,72 @@ TEST(ClipNorm, CountsWhatItIsToldOnce) {
         sw::ExactSum others;
         others.add_squares(std::vector<float>{3.0F, 4.0F});
         const std::vector<float> zero(24, 0.0F);
-        for (const double norm : {5.0, 0.0}) {  // of one backward alone
+        sw::ExactSum more;
+        more.add_squares(std::vector<float>{12.0F});
+        for (const double norm : {13.0, 0.0}) {  // of one backward alone
             if (norm != 0.0) layer->clip_with(others);
+            if (norm != 0.0) layer->clip_with(more);
             static_cast<void>(layer->forward(batch_of(comm.rank())));
             layer->backward({.pooled = {zero.data(), 2, 12}});
             EXPECT_EQ(layer->gradient_norm(), norm);
         }
         const auto plain = sw::make_layer(comm, two_tables, {.optimizer = "sgd"});
         EXPECT_THROW(plain->clip_with(others), sw::BadInput);
+    });
+}
+
+TEST(ClipNorm, OfRanksThatWereToldOtherSquaresIsAMismatch) {
+    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
+    EXPECT_THROW(world.run([](sw::ThreadCommunicator& comm) {
+        const auto layer = sw::make_layer(comm, two_tables, {.optimizer = "sgd"}, {.clip_norm = 1.0F});
+        sw::ExactSum others;
+        others.add_squares(std::vector<float>{static_cast<float>(comm.rank())});
+        layer->clip_with(others);
+        static_cast<void>(layer->forward(batch_of(comm.rank())));
+        const std::vector<float> zero(24, 0.0F);
+        layer->backward({.pooled = {zero.data(), 2, 12}});
+    }),
+                 sw::Mismatch);
+}
+
+TEST(ClipNorm, ForgetsWhatItWasToldOfABackwardThatFails) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        const auto layer = sw::make_layer(comm, two_tables, {.optimizer = "sgd"}, {.clip_norm = 1.0F});
+        sw::ExactSum others;
+        others.add_squares(std::vector<float>{3.0F});
+        layer->clip_with(others);
+        static_cast<void>(layer->forward(batch_of(0)));
+        const std::vector<float> nan(24, std::nanf(""));
+        EXPECT_THROW(layer->backward({.pooled = {nan.data(), 2, 12}}), sw::BadInput);
+        const std::vector<float> zero(24, 0.0F);
+        static_cast<void>(layer->forward(batch_of(0)));
+        layer->backward({.pooled = {zero.data(), 2, 12}});
+        EXPECT_EQ(layer->gradient_norm(), 0.0);
+    });
+}
+
+/// A rule of one's own with as many slots as it is told.
+template <int Slots>
+struct Own {
+    static constexpr const char* name = "own";
+    static constexpr int row_slots = Slots;
+    static constexpr int element_slots = 0;
+    static constexpr bool needs_row_norm = false;
+    struct Row {};
+    Row row(const sw::UpdateStep&, float*, double, int) const { return {}; }
+    void element(const Row&, float&, float) const {}
+};
+
+TEST(TableSettings, OfARuleWithOtherSlotsAreRefused) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([](sw::ThreadCommunicator& comm) {
+        sw::LayerOptions options;
+        options.by_table["b"].rule = sw::make_row_rule(Own<1>{});
+        sw::KnownPolicies known;
+        known.add_optimizer(Own<0>{});
+        EXPECT_THROW(static_cast<void>(sw::make_layer(comm, two_tables, {.optimizer = "own"}, options, known)),
+                     sw::BadInput);
     });
 }
 

@@ -306,7 +306,7 @@ class Reference {
             }
         const double norm = std::sqrt(static_cast<double>(squares));
         const double most = static_cast<double>(s_.clip_norm);
-        scale_ = most != 0 && norm > most ? static_cast<float>(most / (norm + 1e-6)) : 1.0F;
+        scale_ = most != 0 ? static_cast<float>(std::min(1.0, most / (norm + 1e-6))) : 1.0F;
         for (std::size_t t = 0; t < tables_.size(); ++t)
             for (const auto& [row, g] : gradients[t])
                 update(tables_[t], static_cast<std::size_t>(row), g);

@@ -7,12 +7,12 @@
 
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/error.hpp"
-#include "shardwise/core/exact_sum.hpp"
 #include "shardwise/embedding/copies/lanes.hpp"
 #include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/embedding/lanes/cost_lanes.hpp"
 #include "shardwise/embedding/runtime/blueprint.hpp"
 #include "shardwise/embedding/tables/held_shards.hpp"
+#include "shardwise/embedding/tables/table_rules.hpp"
 
 /// \file
 /// What a layer on paper says of a step.
@@ -27,7 +27,7 @@ void add_clipping(const Topology& world, TrafficMatrixOf<Count>& traffic) {
     for (int from = 0; from < world.ranks(); ++from)
         for (int to = 0; to < world.ranks(); ++to) {
             if (from == to) continue;
-            traffic.at(from, to).payload += static_cast<std::int64_t>(sizeof(ExactSum::Words));
+            traffic.at(from, to).payload += static_cast<std::int64_t>(sizeof(ClippingWords));
             traffic.at(from, to).messages += 1;
         }
 }

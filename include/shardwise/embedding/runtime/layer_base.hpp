@@ -147,7 +147,7 @@ class LayerBase {
 
     /// With LayerOptions::clip_norm: squares of other gradients of the model that count in the norm of the next
     /// `backward`, such as those of its dense parameters, summed over all ranks. Not collective, and the same on all
-    /// ranks. \throws BadInput where there is no such clipping
+    /// ranks; several calls add up. \throws BadInput where there is no such clipping
     void clip_with(const ExactSum& squares);
     /// With it: the norm that the last `backward` found, and what it multiplied gradients by, 1 for none; the others'
     /// are to be multiplied by it, too.

@@ -79,7 +79,11 @@ SHARDWISE_INLINE void LayerBase::settle_tables() {
         TableSettings settings = own == options_.by_table.end() ? options_.all_tables : own->second;
         settings.check(table.name, *traits.rule);
         if (!settings.learning_rate) settings.learning_rate = options_.learning_rate;
-        settings.rule = settings.rule == nullptr ? traits.rule : for_groups(settings.rule, groups().count());
+        try {
+            settings.rule = settings.rule == nullptr ? traits.rule : for_groups(settings.rule, groups().count());
+        } catch (const BadInput& error) {
+            throw BadInput{concat({"settings of table '", table.name, "': ", error.what()})};
+        }
         settings.add_to(digest_);
         rules_.tables.push_back(
             {.rule = settings.rule.get(), .change = {.clip_value = settings.clip_value, .l2 = settings.l2}});
@@ -205,6 +209,8 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
     }
     finish_sync();
     const ExactSum others = std::exchange(other_squares_, {});  // also where this backward fails
+    gradient_norm_ = 0.0;
+    gradient_scale_ = 1.0F;
     state.flight.finish_backward(rules_.by_norm);
     if (rules_.by_norm) clip_by_norm(state, others, where);
     ++steps_;
@@ -223,23 +229,26 @@ SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const E
         throw;
     }
     rules_.squares = nullptr;
-    const ExactSum::Words mine = squares.words();
+    const detail::ClippingWords mine{squares.words(), others.words()};
     ExactSum all = others;
-    for (const auto& theirs : all_gather_v<std::int64_t>(comm_, mine, where)) {
-        if (theirs.size() != mine.size())
-            throw Mismatch{concat({"clipping by norm: a rank sent ", theirs.size(), " words, and ", mine.size(),
-                                   " are expected: give all ranks the same layer"})};
-        ExactSum::Words words{};
-        std::copy(theirs.begin(), theirs.end(), words.begin());
-        all += ExactSum::from(words);
+    const auto from_ranks = all_gather_v<detail::ClippingWords>(comm_, {&mine, 1}, where);
+    for (std::size_t rank = 0; rank < from_ranks.size(); ++rank) {
+        if (from_ranks[rank].size() != 1)
+            throw Mismatch{concat({"clipping by norm: rank ", rank, " sent ", from_ranks[rank].size(),
+                                   " sums, and 1 is expected: give all ranks the same layer"})};
+        const detail::ClippingWords& theirs = from_ranks[rank][0];
+        if (theirs.others != mine.others)
+            throw Mismatch{concat({"clipping by norm: clip_with was told other squares on rank ", rank,
+                                   " than here: sum the gradients of dense parameters over ranks before"})};
+        all += ExactSum::from(theirs.tables);
     }
     gradient_norm_ = std::sqrt(all.value());
     if (!std::isfinite(gradient_norm_))
         throw BadInput{
-            "the sums of gradients over all samples are not finite, so they have no norm to clip by: scale the loss "
-            "down; no row has changed"};
+            "the sums of gradients over all samples, or what clip_with was told, are not finite, so they have no norm "
+            "to clip by: scale the loss down; no row has changed"};
     const double most = static_cast<double>(options_.clip_norm);
-    gradient_scale_ = gradient_norm_ > most ? static_cast<float>(most / (gradient_norm_ + 1e-6)) : 1.0F;
+    gradient_scale_ = static_cast<float>(std::min(1.0, most / (gradient_norm_ + 1e-6)));
     for (TableRules::Table& table : rules_.tables)
         table.change.scale = gradient_scale_;
     state.flight.run_held();
@@ -248,7 +257,7 @@ SHARDWISE_INLINE void LayerBase::clip_by_norm(detail::LayerState& state, const E
 SHARDWISE_INLINE void LayerBase::clip_with(const ExactSum& squares) {
     if (!rules_.by_norm)
         throw BadInput{"clip_with of a layer that does not clip by norm: give LayerOptions::clip_norm"};
-    other_squares_ = squares;
+    other_squares_ += squares;
 }
 
 /// \throws BadInput for a norm that is no number, and layers whose gradients are not there before a row changes
@@ -265,8 +274,7 @@ SHARDWISE_INLINE void LayerBase::check_clipping() const {
     for (const LayerBlueprint::Part& part : blueprint_.parts())
         for (const TablePlacement& table : part.placement.tables) {
             const TableSettings& settings = at(settings_, table.table);
-            if (table.shards.size() > 1 && part.placement.splits == Splits::columns &&
-                settings.rule->needs_row_norm() && settings.l2 != 0.0F)
+            if (part.placement.splits == Splits::columns && settings.rule->needs_row_norm() && settings.l2 != 0.0F)
                 refuse(
                     "with l2 of a table whose columns are split, under an optimizer that needs norms of rows: these "
                     "are exchanged before the clipping is known; split rows, or decouple the decay");

@@ -11,6 +11,17 @@
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
+namespace detail {
+
+/// What a rank tells the others of the norm of gradients: of its rows, and of what it was told, which is the same on
+/// all ranks.
+struct ClippingWords {
+    ExactSum::Words tables{};
+    ExactSum::Words others{};
+};
+
+}  // namespace detail
+
 /// How the tables of a layer learn at the step that is under way: what their settings come to.
 
 namespace shardwise::inline SHARDWISE_ABI {

@@ -50,12 +50,20 @@ struct TableSettings {
         require("clip_value", clip_value, finite(clip_value), "a number above 0, or 0 for no clipping");
         require("the mean of the initial values", initial.mean(), std::isfinite(initial.mean()), "a finite number");
         require("the spread of the initial values", initial.spread(1), initial.fits(), "a number from 0 on");
-        if (learning_rate) learning_rate->check();
+        try {
+            if (learning_rate) learning_rate->check();
+        } catch (const BadInput& error) {
+            throw BadInput{concat({"settings of table '", table, "': ", error.what()})};
+        }
         if (!layers.learns() &&
             (learning_rate || rule != nullptr || l2 != 0.0F || weight_decay != 0.0F || clip_value != 0.0F))
             throw BadInput{concat({"settings of table '", table, "': the layer's optimizer '", layers.name(),
                                    "' learns nothing, so that initial values alone have an effect"})};
-        if (rule != nullptr && rule->name() != layers.name())
+        const auto same = [&] {
+            return rule->name() == layers.name() && rule->element_slots() == layers.element_slots() &&
+                   rule->row_slots() == layers.row_slots() && rule->needs_row_norm() == layers.needs_row_norm();
+        };
+        if (rule != nullptr && !same())
             throw BadInput{
                 concat({"settings of table '", table, "': constants of optimizer '", rule->name(),
                         "', and the layer's is '", layers.name(), "': a layer has one optimizer; give its constants"})};
