@@ -11,17 +11,6 @@
 #include "shardwise/optimizer/optimizer.hpp"
 
 /// \file
-namespace detail {
-
-/// What a rank tells the others of the norm of gradients: of its rows, and of what it was told, which is the same on
-/// all ranks.
-struct ClippingWords {
-    ExactSum::Words tables{};
-    ExactSum::Words others{};
-};
-
-}  // namespace detail
-
 /// How the tables of a layer learn at the step that is under way: what their settings come to.
 
 namespace shardwise::inline SHARDWISE_ABI {
@@ -60,6 +49,17 @@ struct RowChange {
                 weights[d] *= keep;
     }
 };
+
+namespace detail {
+
+/// What a rank tells the others of the norm of gradients: of its rows, and of what it was told, which is the same on
+/// all ranks.
+struct ClippingWords {
+    ExactSum::Words tables{};
+    ExactSum::Words others{};
+};
+
+}  // namespace detail
 
 /// How the tables of a layer learn at the step that is under way.
 struct TableRules {
