@@ -209,8 +209,6 @@ TEST(Fragments, RuleAndLearningRate) {
 TEST(Fragments, SettingsByTable) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
-        const std::vector<sw::TableConfig> tables{{.name = "user", .rows = 5, .dim = 2},
-                                                  {.name = "item", .rows = 5, .dim = 2}};
         sw::LayerOptions options{.learning_rate = {.base = 0.01F}};
         options.all_tables = {.weight_decay = 0.01F};
         options.by_table["item"] = {.learning_rate = sw::LearningRate{.base = 0.05F},

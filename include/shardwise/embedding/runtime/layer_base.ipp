@@ -93,9 +93,10 @@ SHARDWISE_INLINE void LayerBase::settle_tables() {
     rules_.by_norm = options_.clip_norm != 0.0F;
     check_clipping();
     if (used == options_.by_table.size()) return;
-    for (const auto& [name, settings] : options_.by_table)
-        if (std::none_of(tables().begin(), tables().end(), [&](const auto& table) { return table.name == name; }))
-            throw BadInput{concat({"LayerOptions::by_table has settings of a table '", name,
+    for (const auto& entry : options_.by_table)
+        if (std::none_of(tables().begin(), tables().end(),
+                         [&](const TableConfig& table) { return table.name == entry.first; }))
+            throw BadInput{concat({"LayerOptions::by_table has settings of a table '", entry.first,
                                    "', and the layer has no table of this name"})};
 }
 
