@@ -210,7 +210,7 @@ TEST(Fragments, SettingsByTable) {
     sw::ThreadWorld world{sw::Topology{.hosts = 1, .ranks_per_host = 2}};
     world.run([](sw::ThreadCommunicator& comm) {
         sw::LayerOptions options{.learning_rate = {.base = 0.01F}};
-        options.all_tables = {.weight_decay = 0.01F};
+        options.by_table["*"] = {.weight_decay = 0.01F};
         options.by_table["item"] = {.learning_rate = sw::LearningRate{.base = 0.05F},
                                     .rule = sw::make_row_rule(sw::Adam{.beta2 = 0.99}),
                                     .initial = sw::InitialValues::normal(0.05F),

@@ -57,7 +57,7 @@ Weights beginning(const std::string& sharding, int ranks, const sw::LayerOptions
 
 TEST(TableSettings, BeginAsTheirLawSays) {
     sw::LayerOptions options{.seed = 5};
-    options.all_tables.initial = sw::InitialValues::constant(0.25F);
+    options.by_table["*"].initial = sw::InitialValues::constant(0.25F);
     options.by_table["b"].initial = sw::InitialValues::normal(0.5F, 2.0F);
     const Weights all = beginning("row", 2, options);
     double sum = 0;
@@ -118,7 +118,7 @@ TEST(TableSettings, ThatMakeNoSenseAreRefusedByTableFieldAndValue) {
          "LayerOptions::by_table has settings of a table 'c', and the layer has no table of this name"},
         {[](sw::LayerOptions& o) { o.by_table["b"].l2 = -0.5F; },
          "settings of table 'b': l2 is -0.5: give a number from 0 on"},
-        {[](sw::LayerOptions& o) { o.all_tables.weight_decay = std::nanf(""); },
+        {[](sw::LayerOptions& o) { o.by_table["*"].weight_decay = std::nanf(""); },
          "settings of table 'a': weight_decay is nan: give a number from 0 on"},
         {[](sw::LayerOptions& o) { o.by_table["b"].clip_value = -1.0F; },
          "settings of table 'b': clip_value is -1: give a number above 0, or 0 for no clipping"},
@@ -148,7 +148,7 @@ TEST(ClipNorm, IsRefusedWhereGradientsAreNotThereBeforeARowChanges) {
     frozen.options.clip_norm = 1.0F;
     EXPECT_EQ(complaint(frozen), "LayerOptions::clip_norm of a layer that learns nothing has no effect: leave it out");
     Asked without_effect{.names = {.optimizer = "frozen"}};
-    without_effect.options.all_tables.initial = sw::InitialValues::zero();
+    without_effect.options.by_table["*"].initial = sw::InitialValues::zero();
     EXPECT_EQ(complaint(without_effect), "");
     without_effect.options.by_table["b"].l2 = 0.5F;
     EXPECT_EQ(complaint(without_effect),
@@ -160,7 +160,7 @@ TEST(ClipNorm, IsRefusedWhereGradientsAreNotThereBeforeARowChanges) {
     EXPECT_EQ(complaint(groups).find("LayerOptions::clip_norm of a layer with replica groups"), 0U);
     Asked columns{.names = {.shardings = {"col"}}, .options = {}, .ranks = 2};
     columns.options.clip_norm = 1.0F;
-    columns.options.all_tables.l2 = 0.1F;
+    columns.options.by_table["*"].l2 = 0.1F;
     EXPECT_NE(complaint(columns).find("columns are split"), std::string::npos);
     columns.names.optimizer = "adam";
     EXPECT_EQ(complaint(columns), "");

@@ -145,16 +145,14 @@ class LayerBase {
     ///         no row has changed
     void backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
 
-    /// With LayerOptions::clip_norm: squares of other gradients of the model that count in the norm of the next
-    /// `backward`, such as those of its dense parameters, summed over all ranks. Not collective, and the same on all
-    /// ranks; several calls add up. \throws BadInput where there is no such clipping
+    /// With LayerOptions::clip_norm: squares of other gradients, summed over all ranks, that count in the norm of the
+    /// next `backward`; several calls add up. Not collective. \throws BadInput where there is no such clipping
     void clip_with(const ExactSum& squares);
-    /// With it: the norm that the last `backward` found, and what it multiplied gradients by, 1 for none; the others'
-    /// are to be multiplied by it, too.
+    /// With it: the norm that the last `backward` found, and what all gradients are to be multiplied by.
     [[nodiscard]] double gradient_norm() const noexcept { return gradient_norm_; }
     [[nodiscard]] float gradient_scale() const noexcept { return gradient_scale_; }
 
-    /// The short form, one batch from start to end: looks it up; valid until the next call. Collective.
+    /// The short form, one batch from start to end: the result is valid until the next call. Collective.
     template <class Id>
     LayerVectors forward(const JaggedView<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
         current_.end();
@@ -163,8 +161,8 @@ class LayerBase {
     }
     /// The same of a batch that has its own memory.
     template <class Id>
-    LayerVectors forward(const JaggedBatch<Id>& batch, const SourceLocation& where = SourceLocation::current()) {
-        return forward(batch.view(), where);
+    LayerVectors forward(const JaggedBatch<Id>& batch, const SourceLocation& at = SourceLocation::current()) {
+        return forward(batch.view(), at);
     }
     /// With Ids<AtOwner>: the same of a batch with all ranks' samples; see `start`. Collective.
     template <class Id>
@@ -175,12 +173,7 @@ class LayerBase {
         return forward(current_, where);
     }
     /// Learns from the batch of the last `forward(batch)`. Collective.
-    void backward(const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current()) {
-        if (!current_)
-            throw BadInput{
-                "backward without a forward before it: call forward(batch) first, and backward once a batch"};
-        backward(std::move(current_), gradient, where);
-    }
+    void backward(const LayerVectors& gradient, const SourceLocation& where = SourceLocation::current());
 
     /// With Collective<BoundedLag<>>: completes all flights of this rank, whose results `forward` still gives, and
     /// answers others until all have come here, too. Before ranks part, and before a layer ends. Collective. Of other
@@ -403,4 +396,5 @@ class LayerBase {
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/layer_base.ipp"
 #include "shardwise/embedding/runtime/layer_base_lag.ipp"
+#include "shardwise/embedding/runtime/layer_base_settings.ipp"
 #endif

@@ -54,8 +54,8 @@ class ShardRowNumbers {
 struct LayerOptions {
     LearningRate learning_rate = {};  ///< by step
     std::uint64_t seed = 1;           ///< of the initial weights
-    TableSettings all_tables = {};    ///< of tables that `by_table` does not name: initial values, decay, clipping
-    SettingsByTable by_table = {};    ///< by the table's name, in place of `all_tables`
+    /// How tables begin and learn, by the table's name; "*" is all tables that are not named.
+    SettingsByTable by_table = {};
     /// Above 0: gradients are multiplied by clip_norm / (n + 1e-6) where their norm n, of all tables' rows over all
     /// ranks and of what LayerBase::clip_with was told, is greater (torch.nn.utils.clip_grad_norm_). One message a peer
     /// more.
