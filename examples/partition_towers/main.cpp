@@ -69,9 +69,10 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
     train_dlrm::Batches batches{comm, *training, train_dlrm::dense_features, train_dlrm::categories};
     train_dlrm::RunningQuality quality;
     const std::int64_t steps = o.steps.value_or(0);
-    train_dlrm::Progress progress{static_cast<double>(steps), comm.rank() == 0};
+    train_dlrm::Progress progress{comm, static_cast<double>(steps)};
     sw::ClickBatch batch;
     for (std::int64_t step = 0; step < steps; ++step) {
+        batches.note(progress.due() ? 1 : 0);  // all ranks come to show() behind the same step
         batches.announce(batch);
         std::int64_t samples = batches.global_samples();
         if (batches.failed()) batches.fail();
@@ -90,7 +91,8 @@ Trained train(const Options& o, sw::CommunicatorRef comm, sw::AffinityMeter* met
             quality.add(logits, batch.labels);
         }
         const double loss = model.learn(batch, logits, {.world = samples, .group = samples});
-        progress.step(step + 1, samples, loss / static_cast<double>(std::max<std::int64_t>(1, batch.samples())));
+        progress.step(step + 1, samples, loss);
+        if (batches.notes() != 0) progress.show();
     }
     progress.done();
     const auto test = train_dlrm::test_data(o, comm.rank(), comm.size());
