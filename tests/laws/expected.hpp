@@ -115,6 +115,8 @@ inline std::vector<RankBatch> by_samples_of_group(std::vector<RankBatch> batches
 
 /// Clips some of the scenarios that may be clipped by norm; to some, nothing comes of it.
 inline void clip_some(const Composition& composition, const Case& c, Scenario& scenario) {
+    for (OwnSettings& own : scenario.settings)  // of rows that learn nothing, how they begin
+        if (!composition.rule.learns) own = {.constant = own.constant, .initial = own.initial, .listed = own.listed};
     if (!composition.rule.learns || c.groups > 1 || composition.has_modules() || c.seed % 4 > 1) return;
     scenario.clip_norm = std::array{0.75F, 30.0F, 1e6F}[c.seed / 4 % 3];
     for (std::size_t t = 0; t < scenario.tables.size(); ++t)

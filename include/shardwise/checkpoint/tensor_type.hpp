@@ -33,6 +33,7 @@ enum class TensorType : std::uint8_t { f32, i64, f16, bf16, other };
     constexpr const char* names[] = {"F32", "I64", "F16", "BF16", "another type"};
     return names[static_cast<std::size_t>(type)];
 }
+/// The type of that name, as files have it.
 [[nodiscard]] inline TensorType tensor_type_of(const std::string& name) noexcept {
     for (const TensorType type : {TensorType::f32, TensorType::i64, TensorType::f16, TensorType::bf16})
         if (name == type_name(type)) return type;

@@ -81,6 +81,7 @@ template <class Id>
     }
     return part;
 }
+/// The same of bags that have their own memory.
 template <class Id>
 [[nodiscard]] JaggedBatch<Id> slice_of(const JaggedBatch<Id>& samples, const Slice& slice, std::int64_t batch) {
     return slice_of(samples.view(), slice, batch);

@@ -29,6 +29,7 @@ enum class TimePart : std::uint8_t {
     day,      ///< 1 to 31
     month     ///< 1 to 12
 };
+/// What a schema calls the parts of a time, in the order of TimePart.
 inline constexpr std::array<const char*, 5> time_part_names{"minute", "hour", "weekday", "day", "month"};
 /// Rows of a table that has every value of a part: one more than the largest.
 [[nodiscard]] constexpr std::int64_t time_part_rows(TimePart part) noexcept {
