@@ -610,6 +610,8 @@ TEST(Csv, TimesAreReadByTheirForms) {
         }
     EXPECT_EQ(sw::time_part(-1, weekday), 2);  // Wednesday, 31 December 1969
     EXPECT_EQ(sw::time_part(-1, day), 31);
+    EXPECT_EQ(sw::time_part(std::numeric_limits<std::int64_t>::min(), hour), 8);  // 2^63 seconds before: 08:29:52
+    EXPECT_EQ(sw::time_part(std::numeric_limits<std::int64_t>::min(), minute), 29);
     for (const char* wrong : {"%Q", "%", "hour", "%%"})
         EXPECT_THROW(sw::check_time_form(wrong), sw::BadInput) << wrong;
 }

@@ -129,7 +129,7 @@ inline void check_time_form(std::string_view form) {
 [[nodiscard]] inline std::int64_t time_part(std::int64_t seconds, TimePart part) noexcept {
     constexpr std::int64_t a_day = std::int64_t{24} * 60 * 60;
     const std::int64_t of_day = ((seconds % a_day) + a_day) % a_day;
-    const std::int64_t days = (seconds - of_day) / a_day;
+    const std::int64_t days = seconds / a_day - (seconds % a_day < 0 ? 1 : 0);  // seconds - of_day overflows
     if (part == TimePart::minute) return of_day / 60 % 60;
     if (part == TimePart::hour) return of_day / (60 * 60);
     if (part == TimePart::weekday) return ((days + 3) % 7 + 7) % 7;  // 1970 began on a Thursday
