@@ -96,7 +96,7 @@ void check_initialize() {
     for (int rank = 0; rank < topology.ranks(); ++rank) {
         const shardwise::HeldShards held{placement, rank};
         shardwise::Store store{held, 2, 1, *std::pmr::new_delete_resource(), *std::pmr::new_delete_resource()};
-        shardwise::initialize(store, placement, 9);
+        shardwise::initialize(store, placement, 9, std::vector<shardwise::InitialValues>(3));
         for (const auto& shard : store.shards()) {
             const auto& table = placement.tables[static_cast<std::size_t>(shard.table)];
             const auto& columns = table.shards[static_cast<std::size_t>(shard.shard)].columns;

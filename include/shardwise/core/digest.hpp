@@ -34,6 +34,8 @@ class Digest {
         return add(static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(number)));
     }
 
+    /// All of it.
+    [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return state_; }
     /// The digest, folded to 16 bits.
     [[nodiscard]] constexpr std::uint16_t bits16() const noexcept {
         const std::uint64_t half = state_ ^ state_ >> 32U;

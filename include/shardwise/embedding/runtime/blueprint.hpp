@@ -14,6 +14,7 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
+#include "shardwise/core/facts.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/lanes/coalesced.hpp"
@@ -162,6 +163,8 @@ class LayerBlueprint {
     [[nodiscard]] bool has_modules() const noexcept { return traits_.module != nullptr; }
     /// Of all that ranks have to agree on here.
     [[nodiscard]] const Digest& digest() const noexcept { return digest_; }
+    /// What that is a digest of, by name.
+    [[nodiscard]] std::vector<Fact> facts() const;
     /// Names of the parts, as describe() takes them.
     [[nodiscard]] std::vector<std::string> branches() const;
 
@@ -274,6 +277,10 @@ class LayerBlueprint {
     RowTiers row_tiers_;
     RowTiers hot_row_tiers_;
     Digest digest_;
+    std::int64_t room_ = 0;
+    Digest towers_digest_;  // of the features of each, as they were given
+    Digest rows_digest_;    // of the row plan
+    Digest placed_digest_;  // of where all shards are
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -56,6 +56,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         features_.become_towers(towers_.outputs);
     }
     take_digest(towers, rows);
+    room_ = room;
     if (room != 0) digest_.add("room").add(room);
 }
 
@@ -264,19 +265,74 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
     }
     for (const auto& tower : towers)
         for (const std::string& feature : tower)
-            digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
+            for (Digest* digest : {&digest_, &towers_digest_})
+                digest->add(std::int64_t{&tower - towers.data()}).add(feature);
     digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
     groups_.add_to(digest_);
     bound_.add_to(digest_);
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
     if (rows != nullptr) rows->add_to(digest_);
+    if (rows != nullptr) rows->add_to(rows_digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
         for (const TablePlacement& table : part.placement.tables) {
-            if (traits_.tiered)
-                digest_.add(std::int64_t{table.dense.rank + 2 * table.dense.host + 4 * table.dense.world});
-            for (const ShardPlacement& shard : table.shards)
-                digest_.add(std::int64_t{shard.owner});
+            for (Digest* digest : {&digest_, &placed_digest_}) {
+                if (traits_.tiered)
+                    digest->add(std::int64_t{table.dense.rank + 2 * table.dense.host + 4 * table.dense.world});
+                for (const ShardPlacement& shard : table.shards)
+                    digest->add(std::int64_t{shard.owner});
+            }
         }
+}
+
+SHARDWISE_INLINE std::vector<Fact> LayerBlueprint::facts() const {
+    std::vector<Fact> all;
+    const auto add = [&](const std::string& of, const char* what, std::string value, const Digest& digest = {}) {
+        all.push_back({.of = of, .what = what, .value = std::move(value), .digest = digest.bits()});
+    };
+    const auto list = [](const auto& names) {
+        std::string text;
+        for (const std::string& name : names)
+            text += (text.empty() ? "" : ", ") + name;
+        return text;
+    };
+    std::vector<std::string> names;
+    for (const TableConfig& table : tables_)
+        names.push_back(table.name);
+    add("tables", "", list(names));
+    for (const TableConfig& table : tables_) {
+        const std::string of = concat({"table '", table.name, "'"});
+        add(of, "rows", std::to_string(table.rows));
+        add(of, "columns", std::to_string(table.dim));
+        add(of, "features", list(features_of(table)));
+        add(of, "sharding", table.sharding);
+        add(of, "pooling", table.pooling);
+        add(of, "load", {}, Digest{}.add(table.load));
+    }
+    names.clear();
+    for (const ShardingTraits& sharding : traits_.shardings)
+        if (std::find(names.begin(), names.end(), sharding.name) == names.end()) names.emplace_back(sharding.name);
+    add("sharding", "", list(names));
+    add("pooling", "", name_of(traits_.pools));
+    add("optimizer", "", traits_.rule->name());
+    add("optimizer", "constants", {}, Digest{}.add(static_cast<std::int64_t>(traits_.rule->digest())));
+    add("order", "", traits_.order->name);
+    add("wire", "", concat({traits_.wires.forward.name, " forward, ", traits_.wires.backward.name, " backward"}));
+    add("plan of exchanges", "", {}, traits_.program.digest);
+    all.back().follows = true;
+    add("towers", "", std::to_string(topology_.towers()), towers_digest_);
+    add("module of towers", "", has_modules() ? traits_.module->name() : "",
+        Digest{}.add(has_modules() ? static_cast<std::int64_t>(traits_.module->digest()) : 0));
+    Digest groups;
+    groups_.add_to(groups);
+    add("replica groups", "", std::to_string(groups_.count()), groups);
+    Digest bound;
+    bound_.add_to(bound);
+    add("bounds of batches", "", {}, bound);
+    add("samples that memory is made for at once", "", std::to_string(room_));
+    add("row plan", "", {}, rows_digest_);
+    add("where shards are", "", {}, placed_digest_);
+    all.back().follows = true;
+    return all;
 }
 
 /// Towers are of the hosts of a group.

@@ -16,6 +16,7 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/facts.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
@@ -314,6 +315,7 @@ class LayerBase {
     [[nodiscard]] std::string check_shares(detail::LayerState& state, const std::string& wrong) const;
     [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;
     [[nodiscard]] std::uint16_t digest_now(BatchKind kind) const;
+    [[nodiscard]] std::vector<Fact> facts(BatchKind kind) const;
     [[nodiscard]] detail::LayerState* oldest();
     void check_turn(const detail::LayerState& state);
     void finish(detail::LayerState& state, const SourceLocation& where);
@@ -340,6 +342,7 @@ class LayerBase {
     std::vector<int> given_;  // numbers of the features whose ids this rank is given
     std::vector<std::string> given_names_;
     TowerModules towers_;              // with this rank's module
+    int enrolled_ = 0;                 // number of the layer on its communicator
     Digest digest_;                    // of all that ranks have to agree on, but programs and the number of steps
     std::vector<HeldShards> held_;     // (part)
     std::vector<Store> stores_;        // (part)

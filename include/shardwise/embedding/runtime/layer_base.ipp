@@ -35,7 +35,8 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     digest_.add(static_cast<std::int64_t>(options_.seed));
     options_.learning_rate.add_to(digest_);
     settle_tables();
-    digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
+    enrolled_ = comm_.enroll();
+    digest_.add(std::int64_t{enrolled_});  // two layers of one configuration are not one layer
     if (options_.slots && !blueprint_.bound().bounded)
         throw BadInput{
             "LayerOptions::slots has no effect where ranks go step by step: leave it out, or give the layer "
@@ -171,6 +172,27 @@ SHARDWISE_INLINE std::uint16_t LayerBase::digest_now(BatchKind kind) const {
     return digest.add(steps_).bits16();
 }
 
+/// What digest_now() is a digest of.
+SHARDWISE_INLINE std::vector<Fact> LayerBase::facts(BatchKind kind) const {
+    std::vector<Fact> all = blueprint_.facts();
+    const auto opaque = [&](const std::string& of, const std::string& what, auto& thing) {
+        Digest digest;
+        thing.add_to(digest);
+        all.push_back({.of = of, .what = what, .value = {}, .digest = digest.bits()});
+    };
+    const auto number = [&](const char* of, std::int64_t value) {
+        all.push_back({.of = of, .what = {}, .value = std::to_string(value)});
+    };
+    number("seed", static_cast<std::int64_t>(options_.seed));
+    opaque("learning rate", "", options_.learning_rate);
+    for (std::size_t i = 0; i < settings_.size(); ++i)
+        opaque(concat({"table '", tables()[i].name, "'"}), "settings", settings_[i]);
+    number("layers made before this one on its communicator", enrolled_);
+    number("steps", steps_);
+    all.push_back({.of = "batch", .what = {}, .value = kind == BatchKind::hot ? "a hot one" : "one of any rows"});
+    return all;
+}
+
 SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where) {
     detail::LayerState& state = state_of(flight, "backward");
     if (!learns())
@@ -274,6 +296,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
     if (bounded) way.flights.back()->schedule = &lag_->schedule();
     way.flights.back()->flight.trace(options_.tracer);
     way.flights.back()->flight.count(way.payload);
+    if (!bounded) way.flights.back()->flight.agree_on([this, kind] { return facts(kind); });
     return *way.flights.back();
 }
 
