@@ -288,5 +288,6 @@ class LayerBlueprint {
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/blueprint.ipp"
 #include "shardwise/embedding/runtime/blueprint_costs.ipp"
+#include "shardwise/embedding/runtime/blueprint_facts.ipp"
 #include "shardwise/embedding/runtime/blueprint_lag.ipp"
 #endif

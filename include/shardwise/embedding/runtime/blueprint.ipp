@@ -284,57 +284,6 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
         }
 }
 
-SHARDWISE_INLINE std::vector<Fact> LayerBlueprint::facts() const {
-    std::vector<Fact> all;
-    const auto add = [&](const std::string& of, const char* what, std::string value, const Digest& digest = {}) {
-        all.push_back({.of = of, .what = what, .value = std::move(value), .digest = digest.bits()});
-    };
-    const auto list = [](const auto& names) {
-        std::string text;
-        for (const std::string& name : names)
-            text += (text.empty() ? "" : ", ") + name;
-        return text;
-    };
-    std::vector<std::string> names;
-    for (const TableConfig& table : tables_)
-        names.push_back(table.name);
-    add("tables", "", list(names));
-    for (const TableConfig& table : tables_) {
-        const std::string of = concat({"table '", table.name, "'"});
-        add(of, "rows", std::to_string(table.rows));
-        add(of, "columns", std::to_string(table.dim));
-        add(of, "features", list(features_of(table)));
-        add(of, "sharding", table.sharding);
-        add(of, "pooling", table.pooling);
-        add(of, "load", {}, Digest{}.add(table.load));
-    }
-    names.clear();
-    for (const ShardingTraits& sharding : traits_.shardings)
-        if (std::find(names.begin(), names.end(), sharding.name) == names.end()) names.emplace_back(sharding.name);
-    add("sharding", "", list(names));
-    add("pooling", "", name_of(traits_.pools));
-    add("optimizer", "", traits_.rule->name());
-    add("optimizer", "constants", {}, Digest{}.add(static_cast<std::int64_t>(traits_.rule->digest())));
-    add("order", "", traits_.order->name);
-    add("wire", "", concat({traits_.wires.forward.name, " forward, ", traits_.wires.backward.name, " backward"}));
-    add("plan of exchanges", "", {}, traits_.program.digest);
-    all.back().follows = true;
-    add("towers", "", std::to_string(topology_.towers()), towers_digest_);
-    add("module of towers", "", has_modules() ? traits_.module->name() : "",
-        Digest{}.add(has_modules() ? static_cast<std::int64_t>(traits_.module->digest()) : 0));
-    Digest groups;
-    groups_.add_to(groups);
-    add("replica groups", "", std::to_string(groups_.count()), groups);
-    Digest bound;
-    bound_.add_to(bound);
-    add("bounds of batches", "", {}, bound);
-    add("samples that memory is made for at once", "", std::to_string(room_));
-    add("row plan", "", {}, rows_digest_);
-    add("where shards are", "", {}, placed_digest_);
-    all.back().follows = true;
-    return all;
-}
-
 /// Towers are of the hosts of a group.
 SHARDWISE_INLINE void LayerBlueprint::check_towers(const Towers& towers) const {
     if (groups_.count() == 1) return;

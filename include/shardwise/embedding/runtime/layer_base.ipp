@@ -80,7 +80,8 @@ SHARDWISE_INLINE void LayerBase::settle_tables() {
     }
     if (used == options_.by_table.size()) return;
     for (const auto& [name, settings] : options_.by_table)
-        if (std::none_of(tables().begin(), tables().end(), [&](const auto& table) { return table.name == name; }))
+        if (std::none_of(tables().begin(), tables().end(),
+                         [&wanted = name](const auto& table) { return table.name == wanted; }))
             throw BadInput{concat({"LayerOptions::by_table has settings of a table '", name,
                                    "', and the layer has no table of this name"})};
 }
