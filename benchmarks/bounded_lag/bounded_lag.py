@@ -6,11 +6,12 @@
     ./quickstart --build-only
     benchmarks/bounded_lag/bounded_lag.py --data CRITEO.tsv --json lag.json --svg lag.svg
 
-Runs infer_dlrm again and again, with every way to be apart, in turns, and shows medians over --rounds:
+Runs infer_dlrm again and again, with every way to be apart, in random turns, and shows medians over --rounds:
 
   delays   8 ranks, threads, each late by U(0, 50 ms) before each batch; 200 tiny batches. Milliseconds a batch beside what is computed, against the curve that
            follows from the laws of the protocol alone (a simulation below), and one rank that is always 25 ms late, which nothing masks
   plain    the same ranks without delays, on generated rows: k above 0 costs nothing
+  balanced 2 ranks, a core each, batches of 1024, no delays: over k = 0 of the same way, by medians and by means of runs (80 rounds tell 2 %)
   skew     look-ups of 1 to 100 ids, drawn for each table, rank and batch: Figure 7, left
   sequences  the same look-ups, the rows of all ids sent home instead of sums
   criteo   rows of --data, no delays: Figure 8
@@ -150,6 +151,8 @@ def cuts(args):
                 continue
             runs.append(("plain", way, k, [*medium, "--batches", 60, "--bound", k, *flags], args.ranks, False, args.rounds))
             runs.append(("skew", way, k, [*medium, "--batches", 20, "--skew", 100, "--rows", 20000, "--bound", k, *flags], args.ranks, False, args.rounds))
+            if "messages" not in way:
+                runs.append(("balanced", way, k, ["--batch", 1024, "--batches", 100, "--warmup", 20, "--runs", 1, "--bound", k, *flags], 2, False, args.rounds))
             if "owner" not in way:
                 runs.append(("sequences", way, k, [*medium, *SEQUENCES, "--bound", k, *flags], args.ranks, False, args.rounds))
             if data:
@@ -169,14 +172,16 @@ def cuts(args):
 def measure(args):
     runs = cuts(args)
     out = {}
+    for cut, way, *_ in runs:
+        out.setdefault(cut, {}).setdefault(way, {})
     begin, done, all_runs = time.time(), 0, sum(run[6] for run in runs)
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(max(run[6] for run in runs)):
-            for cut, way, k, flags, ranks, mpi, rounds in runs:
+            for cut, way, k, flags, ranks, mpi, rounds in random.sample(runs, len(runs)):
                 if turn >= rounds:
                     continue
                 got = infer(args, flags, ranks, mpi, folder)
-                out.setdefault(cut, {}).setdefault(way, {}).setdefault(str(k), []).append(got)
+                out[cut][way].setdefault(str(k), []).append(got)
                 done += 1
                 each = (time.time() - begin) / done
                 print(f"\r{done} of {all_runs} runs, {each:.1f} s each, {each * (all_runs - done) / 60:.1f} min left ", end="", file=sys.stderr, flush=True)
@@ -210,6 +215,9 @@ def markdown(out):
                 note = ""
                 if cut == "delays":
                     note = f" ({ms / curve(way, k):.2f})"
+                elif cut == "balanced" and k != 0 and "0" in by_k:
+                    mean = statistics.mean(run[key] for run in by_k[str(k)]) / statistics.mean(run[key] for run in by_k["0"])
+                    note = f" ({ms / middle(by_k['0'], key):.2f}, {mean:.2f})"
                 elif base is not None and way != "in step":
                     note = f" ({ms / base:.2f})"
                 cells.append(f"{ms:.2f}{note}" if ms >= 10 else f"{ms:.3f}{note}")
@@ -257,7 +265,7 @@ def main():
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/examples/infer_dlrm"), help="infer_dlrm of a release build")
     parser.add_argument("--mpiexec", default="mpiexec", help="empty: no processes")
     parser.add_argument("--data", help="file of Criteo's form")
-    parser.add_argument("--only", nargs="+", default=["delays", "straggler", "exponential", "plain", "skew", "sequences", "criteo", "mpi"], help="cuts")
+    parser.add_argument("--only", nargs="+", default=["delays", "straggler", "exponential", "plain", "balanced", "skew", "sequences", "criteo", "mpi"], help="cuts")
     parser.add_argument("--k", nargs="+", type=int, default=[0, 1, 2, 4, 8])
     parser.add_argument("--ranks", type=int, default=4, help="of plain, skew, sequences and criteo (default: %(default)s)")
     parser.add_argument("--mpi-ranks", type=int, default=4)

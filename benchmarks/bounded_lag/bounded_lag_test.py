@@ -31,13 +31,13 @@ def runs(program):
     """A short measurement, its tables, and what a picture is drawn from."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "lag.json")
-        sys.argv = ["bounded_lag.py", "--program", program, "--mpiexec", "", "--only", "plain", "--k", "0", "1", "--rounds", "1", "--ranks", "2", "--json", path]
+        sys.argv = ["bounded_lag.py", "--program", program, "--mpiexec", "", "--only", "plain", "balanced", "--k", "0", "1", "--rounds", "1", "--ranks", "2", "--json", path]
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
             bounded_lag.main()
         with open(path, encoding="utf-8") as file:
             out = json.load(file)
-        assert set(out["cuts"]) == {"plain"} and "in step" in out["cuts"]["plain"]
+        assert set(out["cuts"]) == {"plain", "balanced"} and "in step" in out["cuts"]["plain"]
         assert all(runs[0]["iteration_ms"] > 0 for by_k in out["cuts"]["plain"].values() for runs in by_k.values())
         assert "| owner |" in text.getvalue() and "k = 1" in text.getvalue(), text.getvalue()
         trace = os.path.join(folder, "trace.json")

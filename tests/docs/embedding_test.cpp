@@ -61,13 +61,13 @@ TEST(Embedding, ReadingTables) {
     sw::ThreadWorld world{two_ranks};
     world.run([](sw::ThreadCommunicator& comm) {
         sw::EmbeddingLayer<> layer{comm, tables};
-        std::span<const float> row;
         // clang-format off
+        std::span<const float> row;
         layer.for_each_shard([&](const sw::ShardView& shard, const sw::ShardRowNumbers& numbers) {
             if (layer.tables()[static_cast<std::size_t>(shard.table)].name != "item") return;
             for (std::int64_t local = 0; local < shard.rows; ++local)
                 if (numbers(local) == 40)                      // row 40 of the table, or a part of its columns
-                    row = {shard.weights + local * shard.dim,  // a std::span<const float>
+                    row = {shard.weights + local * shard.dim,
                            static_cast<std::size_t>(shard.dim)};
         });
         // clang-format on

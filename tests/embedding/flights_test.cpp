@@ -126,22 +126,20 @@ TEST(Flights, RanksWithDifferentLayersAreToldSo) {
         }
         return std::string{};
     };
-    const std::string expected =
-        "runs another layer: give every rank the same policies, tables, row plan, options and number of steps";
+    const std::string expected = ": give every rank the same policies, tables, row plan, options and number of steps";
+    const auto told = [&](auto change, const std::string& differs) {
+        const std::string text = message(change);
+        EXPECT_NE(text.find("runs another layer (" + differs), std::string::npos) << text;
+        EXPECT_NE(text.find(expected), std::string::npos) << text;
+    };
     EXPECT_EQ(message([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type&) {}), "");
-    EXPECT_NE(message([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.rows = 11; }).find(expected),
-              std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.dim = 5; }).find(expected),
-              std::string::npos);
-    EXPECT_NE(
-        message([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type& r) { r.epsilon = 1e-3F; }).find(expected),
-        std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) { o.seed = 2; }).find(expected),
-              std::string::npos);
-    EXPECT_NE(message([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) {
-                  o.learning_rate.base = 0.5F;
-              }).find(expected),
-              std::string::npos);
+    told([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.rows = 11; }, "table 't': 1");
+    told([](sw::TableConfig& t, sw::LayerOptions&, Layer::rule_type&) { t.dim = 5; }, "table 't': ");
+    told([](sw::TableConfig&, sw::LayerOptions&, Layer::rule_type& r) { r.epsilon = 1e-3F; },
+         "optimizer, constants: other");
+    told([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) { o.seed = 2; }, "seed: ");
+    told([](sw::TableConfig&, sw::LayerOptions& o, Layer::rule_type&) { o.learning_rate.base = 0.5F; },
+         "learning rate: other");
 }
 
 TEST(Flights, LearningRatesThatMakeNoScheduleAreToldSo) {

@@ -93,22 +93,32 @@ TEST(TableSettings, BeginAsTheirLawSays) {
     EXPECT_GT(most, 0.0099F);
 }
 
-/// What a rank of `ranks` says that makes a layer and a step with it; empty: nothing.
+/// What a rank of `ranks` says that makes a layer, or draws one on paper; empty: nothing.
 struct Asked {
     sw::LayerNames names = {};
     sw::LayerOptions options = {};
     int ranks = 1;
 };
-std::string complaint(const Asked& asked) {
+template <class Make>
+std::string said_of(const Make& make) {
     try {
-        sw::ThreadWorld world{sw::Topology{1, asked.ranks}};
-        world.run([&](sw::ThreadCommunicator& comm) {
-            static_cast<void>(sw::make_layer(comm, two_tables, asked.names, asked.options));
-        });
+        make();
     } catch (const sw::BadInput& error) {
         return error.what();
     }
     return {};
+}
+std::string complaint(const Asked& asked) {
+    const sw::Topology topology{1, asked.ranks};
+    const std::string said = said_of([&] {
+        sw::ThreadWorld world{topology};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            static_cast<void>(sw::make_layer(comm, two_tables, asked.names, asked.options));
+        });
+    });
+    EXPECT_EQ(said_of([&] { static_cast<void>(sw::draw_layer(topology, two_tables, asked.names, asked.options)); }),
+              said);
+    return said;
 }
 
 TEST(TableSettings, ThatMakeNoSenseAreRefusedByTableFieldAndValue) {
@@ -171,13 +181,22 @@ TEST(ClipNorm, IsRefusedWhereGradientsAreNotThereBeforeARowChanges) {
 
 TEST(TableSettings, OfRanksThatDifferAreAMismatch) {
     sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
-    EXPECT_THROW(world.run([](sw::ThreadCommunicator& comm) {
-        sw::LayerOptions options;
-        options.by_table["a"].weight_decay = comm.rank() == 0 ? 0.0F : 0.1F;
-        const auto layer = sw::make_layer(comm, two_tables, {}, options);
-        static_cast<void>(layer->forward(sw::JaggedBatch<std::int64_t>{.samples = 1, .features = 2, .values = {1, 2}}));
-    }),
-                 sw::Mismatch);
+    std::string said;
+    try {
+        world.run([](sw::ThreadCommunicator& comm) {
+            sw::LayerOptions options;
+            options.by_table["a"].weight_decay = comm.rank() == 0 ? 0.0F : 0.1F;
+            options.clip_norm = comm.rank() == 0 ? 0.5F : 0.25F;
+            const auto layer = sw::make_layer(comm, two_tables, {}, options);
+            static_cast<void>(
+                layer->forward(sw::JaggedBatch<std::int64_t>{.samples = 1, .features = 2, .values = {1, 2}}));
+        });
+    } catch (const sw::Mismatch& error) {
+        said = error.what();
+    }
+    EXPECT_NE(said.find("table 'a', settings: other here than on rank "), std::string::npos) << said;
+    EXPECT_NE(said.find("clipping by norm: 0."), std::string::npos) << said;
+    EXPECT_EQ(said.find("table 'b'"), std::string::npos) << said;
 }
 
 /// Two samples a rank, of features a (pooled) and b.

@@ -1138,6 +1138,12 @@ def mpi_errors():
     assert error.count("bad.tsv") == 1, error
     error = run(*SMALL, "--sharding", "tiered", "--budget", -1e12, status=2, ranks=4)
     assert error.count("no plan takes as little") == 1, error
+    command = [os.environ["MPIEXEC"]]
+    for rows in (200, 200, 201, 200):
+        command += [*([":"] if len(command) > 1 else []), "-np", "1", sys.argv[1], *map(str, SMALL[:4]), "--rows", str(rows), "--hosts", "2"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 3 and "table 'C1': 200 rows here, 201 on rank 2; " in done.stderr, done.stderr
+    assert done.stderr.count("runs another layer") == 1, done.stderr
     run("--help", ranks=2)
     run(*SMALL, "--save", "model", ranks=2)
     for arguments in (["--steps", 12], ["--samples", 192, "--steps", 13]):

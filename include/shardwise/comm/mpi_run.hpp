@@ -51,6 +51,11 @@ class MpiEnd {
     }
 
     [[noreturn]] void die(const std::string& what) { mpi_die(comm_.get(), rank_, what); }
+    /// Ranks disagree, as others say, too: rank 0 speaks for all, and ends the job. Where it does not, this rank does.
+    [[noreturn]] void disagree(const std::string& what) {
+        if (rank_ != 0) std::this_thread::sleep_for(grace_ + std::chrono::seconds{1});
+        die(what);
+    }
 
   private:
     static constexpr int nobody = std::numeric_limits<int>::max();
@@ -84,6 +89,7 @@ class MpiEnd {
 /// - `body` throws BadInput: when within `options.grace` all ranks have come to their end, the lowest rank whose input
 ///   was bad prints it, and all ranks return 2. Otherwise some ranks wait for this one: it prints its error and aborts
 ///   the job with status 2.
+/// - `body` throws Mismatch: as below, but while rank 0 does so, too, it alone prints.
 /// - `body` throws anything else, or leaves a round unfinished: the rank prints "rank r: what", waits a second so that
 ///   others can print theirs, and aborts the job with status 3.
 ///
@@ -104,6 +110,8 @@ template <class Body>
         return end.done();
     } catch (const BadInput& error) {
         return end.bad_input(error.what(), comm && comm->outstanding() != 0);
+    } catch (const Mismatch& error) {
+        end.disagree(error.what());
     } catch (const std::exception& error) {
         end.die(error.what());
     } catch (...) {

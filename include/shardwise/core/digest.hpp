@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -21,7 +22,8 @@ class Digest {
             byte(static_cast<unsigned char>(c));
         return add(static_cast<std::int64_t>(text.size()));
     }
-    constexpr Digest& add(std::int64_t number) noexcept {
+    /// By its value, whatever its type.
+    constexpr Digest& add(std::integral auto number) noexcept {
         for (unsigned shift = 0; shift < 64; shift += 8)
             byte(static_cast<std::uint64_t>(number) >> shift & 0xffU);
         return *this;
@@ -34,6 +36,8 @@ class Digest {
         return add(static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(number)));
     }
 
+    /// All of it.
+    [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return state_; }
     /// The digest, folded to 16 bits.
     [[nodiscard]] constexpr std::uint16_t bits16() const noexcept {
         const std::uint64_t half = state_ ^ state_ >> 32U;

@@ -77,9 +77,7 @@ class EmbeddingLayer final : public LayerBase {
     [[nodiscard]] static LayerBlueprint blueprint(const Topology& topology, std::vector<TableConfig> tables,
                                                   const LayerOptions& options = {}, const rule_type& rule = {},
                                                   const module_config& module = {}) {
-        return {topology,       std::move(tables), layer_traits<policies>(rule, module),
-                options.towers, options.rows,      options.groups,
-                options.room,   options.bound,     options.clip_norm != 0.0F};
+        return {topology, std::move(tables), layer_traits<policies>(rule, module), options};
     }
 
     /// The module of this rank's tower. `backward` leaves the gradients of its parameters for the samples that this

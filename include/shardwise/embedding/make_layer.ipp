@@ -327,8 +327,7 @@ SHARDWISE_INLINE std::unique_ptr<LayerBase> make_layer(CommunicatorRef comm, std
 SHARDWISE_INLINE LayerBlueprint draw_layer(const Topology& topology, std::vector<TableConfig> tables,
                                            const LayerNames& names, const LayerOptions& options,
                                            const KnownPolicies& known) {
-    return {topology,       std::move(tables), known.traits(names), options.towers,           options.rows,
-            options.groups, options.room,      options.bound,       options.clip_norm != 0.0F};
+    return {topology, std::move(tables), known.traits(names), options};
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <span>
@@ -15,6 +16,7 @@
 #include "shardwise/core/bytes.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
+#include "shardwise/core/facts.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/plan/carrier.hpp"
 #include "shardwise/plan/itinerary.hpp"
@@ -55,6 +57,10 @@ class Flight {
     }
     /// Adds the payload of every message from here on to `payload`: (exchange of the program), bytes, as it is packed.
     void count(std::span<std::int64_t> payload) noexcept { payload_ = payload; }
+
+    /// Says what all ranks have to agree on, where their digests differ and an error is to say why. Of flights over
+    /// rounds: another message is exchanged then.
+    void agree_on(std::function<std::vector<Fact>()> facts) { facts_ = std::move(facts); }
 
     /// Names the call that the next exchanges belong to, in errors and reports.
     void called_from(const SourceLocation& where) noexcept { where_ = where; }
@@ -109,7 +115,9 @@ class Flight {
     void pack_envelope(std::size_t s, int rank, std::int64_t& total);
     std::span<std::byte> message_to(std::size_t s, int rank, std::int64_t bytes, std::int64_t payload);
     void complete(std::size_t s);
-    void check_envelope(std::size_t s, int rank);
+    [[nodiscard]] bool check_envelope(std::size_t s, int rank);
+    [[nodiscard]] std::string difference_among(const std::vector<int>& others);
+    [[noreturn]] void throw_other_layer(std::size_t s, const std::vector<int>& others);
     void throw_alone();
     [[noreturn]] void throw_agreed();
     void enter(const PlacedStep& step) {
@@ -140,6 +148,7 @@ class Flight {
     SourceLocation where_ = SourceLocation::current();
     std::uint64_t number_ = 0;
     std::uint16_t digest_ = 0;
+    std::function<std::vector<Fact>()> facts_;
     std::size_t next_ = 0;
     bool active_ = false;
     bool in_flight_ = false;

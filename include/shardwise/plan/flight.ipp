@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "shardwise/core/text.hpp"
@@ -180,10 +182,15 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
     in_flight_ = false;
     if (tracer_ != nullptr)
         tracer_->add(stage.posts.front().step->name, SpanKind::wait, short_number(), begin, 0, span_of(false));
+    std::vector<int> others;  // ranks that run another layer
+    const auto check = [&](int rank) {
+        if (!check_envelope(s, rank)) others.push_back(rank);
+    };
     for (const int peer : stage.from)
-        check_envelope(s, itinerary_->in_world(peer));
+        check(itinerary_->in_world(peer));
     for (const int witness : stage.witnesses)
-        check_envelope(s, witness);
+        check(witness);
+    if (!others.empty()) throw_other_layer(s, others);
     if (stage.agreement.agrees && travelling_ != 0) throw_agreed();
     for (const int peer : stage.from) {  // witnesses say no more
         const int rank = itinerary_->in_world(peer);
@@ -203,7 +210,8 @@ SHARDWISE_INLINE void Flight::complete(std::size_t s) {
         part.exchange->end();
 }
 
-SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, int rank) {
+/// \returns whether the rank runs the same layer
+SHARDWISE_INLINE bool Flight::check_envelope(std::size_t s, int rank) {
     const std::span<const std::byte> message = carrier_->message(s, rank);
     ByteReader reader{message};
     const auto envelope = reader.get<Envelope>();
@@ -213,12 +221,52 @@ SHARDWISE_INLINE void Flight::check_envelope(std::size_t s, int rank) {
             concat({at(s), ", segment ", s, ": the ", message.size(), " bytes that rank ", rank,
                     " sent say that they are ", envelope.bytes, " bytes of flight ", envelope.flight, ", segment ",
                     envelope.segment, ": all ranks start, look up and learn from the same batches in one order"})};
-    if (envelope.digest != digest_)
-        throw Mismatch{concat({at(s), ": rank ", rank,
-                               " runs another layer: give every rank the same policies, tables, row plan, options and "
-                               "number of steps, and "
-                               "start batches of one kind together"})};
     travelling_ = static_cast<std::uint8_t>(travelling_ | envelope.error);
+    return envelope.digest == digest_;
+}
+
+/// Both ends of a message know that their digests differ, and all ranks go through rounds in one order: so they
+/// exchange what they have, and nobody else takes part in it. In a second round they say that they have read it: a rank
+/// that throws before that would end the first one of others. A peer that fails before has another error, and this
+/// rank none to add.
+SHARDWISE_INLINE std::string Flight::difference_among(const std::vector<int>& others) {
+    const std::vector<Fact> facts = facts_();
+    std::vector<Buffer<std::byte>> texts;
+    for (std::size_t i = 0; i < others.size(); ++i)
+        texts.emplace_back(*memory_);
+    const auto exchange = [&](const std::string& mine) {
+        std::vector<OutMessage> out;
+        std::vector<InMessage> in;
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            out.push_back({.to = others[i], .bytes = std::as_bytes(std::span{mine}), .payload = 0});
+            in.push_back({.from = others[i], .into = &texts[i], .expected = InMessage::any_size});
+        }
+        try {
+            const Label label{.step = "tell what differs", .flight = short_number(), .where = where_};
+            wait_or_abandon(comm_, comm_.post(label, out, in));
+        } catch (const Error&) {
+            return false;
+        }
+        return true;
+    };
+    if (!exchange(pack_facts(facts))) return {};
+    std::string text;
+    for (std::size_t i = 0; i < others.size() && text.empty(); ++i) {
+        const std::string_view theirs{reinterpret_cast<const char*>(texts[i].data()), texts[i].size()};
+        text = difference(facts, unpack_facts(theirs), others[i]);
+    }
+    static_cast<void>(exchange({}));
+    return text;
+}
+
+SHARDWISE_INLINE void Flight::throw_other_layer(std::size_t s, const std::vector<int>& others) {
+    const int rank = *std::min_element(others.begin(), others.end());
+    const std::string differs = facts_ ? difference_among(others) : std::string{};
+    throw Mismatch{
+        concat({at(s), ": rank ", rank, " runs another layer", differs.empty() ? "" : " (", differs,
+                differs.empty() ? "" : ")",
+                ": give every rank the same policies, tables, row plan, options and number of steps, and start batches "
+                "of one kind together"})};
 }
 
 /// An error that no round made everybody's is thrown on this rank alone. The plans of layers have none: all of theirs

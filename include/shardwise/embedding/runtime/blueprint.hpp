@@ -14,6 +14,7 @@
 #include "shardwise/comm/traffic.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/digest.hpp"
+#include "shardwise/core/facts.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/embedding/lanes/batch.hpp"
 #include "shardwise/embedding/lanes/coalesced.hpp"
@@ -26,8 +27,10 @@
 #include "shardwise/embedding/runtime/features.hpp"
 #include "shardwise/embedding/runtime/layer_bound.hpp"
 #include "shardwise/embedding/runtime/layer_groups.hpp"
+#include "shardwise/embedding/runtime/layer_options.hpp"
 #include "shardwise/embedding/runtime/sync_tally.hpp"
 #include "shardwise/embedding/runtime/traits.hpp"
+#include "shardwise/embedding/tables/table_settings.hpp"
 #include "shardwise/plan/cost.hpp"
 #include "shardwise/plan/expect.hpp"
 #include "shardwise/plan/memory.hpp"
@@ -95,14 +98,14 @@ class LayerBlueprint {
         PlanPooling pooling;
     };
 
-    /// \param towers  LayerOptions::towers \param rows  LayerOptions::rows, read here; null: all in the last tier
-    /// \param groups  LayerOptions::groups \param room  LayerOptions::room \param bound  LayerOptions::bound
+    /// \param options  of the layer; its seed, slots, tracer and memory say nothing here, and its row plan is read now
     /// \param memory  for what finds the tiers of rows
     /// \throws BadInput for a topology and tables that make no sense or are of more than 2^62 bytes together,
-    /// constants of a module that do not fit, groups that there are not, and a bound that LayerBound refuses
-    LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits, Towers towers = {},
-                   const RowPlan* rows = nullptr, const GroupOptions& groups = {}, std::int64_t room = 0,
-                   const BoundOptions& bound = {}, bool clips_by_norm = false,
+    /// constants of a module that do not fit, groups that there are not, a bound that LayerBound refuses, settings of
+    /// tables that make no sense or are of no table, and a norm to clip by where gradients are not there before a row
+    /// changes
+    LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables, LayerTraits traits,
+                   const LayerOptions& options = {},
                    std::pmr::memory_resource& memory = *std::pmr::get_default_resource());
 
     /// That the tables are placed on, with the layer's towers: of a group, whose ranks are numbered by their index.
@@ -110,7 +113,9 @@ class LayerBlueprint {
     /// Which ranks of the world are in which group; one of all ranks where there is no other.
     [[nodiscard]] const LayerGroups& groups() const noexcept { return groups_; }
     /// Whether gradients are clipped by their norm, for which ranks exchange sums of squares.
-    [[nodiscard]] bool clips_by_norm() const noexcept { return clips_by_norm_; }
+    [[nodiscard]] bool clips_by_norm() const noexcept { return clip_norm_ != 0.0F; }
+    /// (table): how it begins and learns, with its learning rate and rule, its own or the layer's.
+    [[nodiscard]] const std::vector<TableSettings>& settings() const noexcept { return settings_; }
     /// How far ranks may be apart.
     [[nodiscard]] const LayerBound& bound() const noexcept { return bound_; }
     /// (forward round): what its slots have room for. Not collective: a pure function, the same on all ranks.
@@ -164,6 +169,8 @@ class LayerBlueprint {
     [[nodiscard]] bool has_modules() const noexcept { return traits_.module != nullptr; }
     /// Of all that ranks have to agree on here.
     [[nodiscard]] const Digest& digest() const noexcept { return digest_; }
+    /// What that is a digest of, by name.
+    [[nodiscard]] std::vector<Fact> facts() const;
     /// Names of the parts, as describe() takes them.
     [[nodiscard]] std::vector<std::string> branches() const;
 
@@ -233,6 +240,8 @@ class LayerBlueprint {
     [[nodiscard]] bool spans_towers() const;
     [[nodiscard]] std::vector<int> tables_of(const ShardingTraits& sharding, bool pooled) const;
     void place(const std::vector<int>& tower_of, std::int64_t room);
+    void settle_tables(const LayerOptions& options);
+    void check_clipping() const;
     void take_digest(const Towers& towers, const RowPlan* rows);
     template <class Lanes>
     void bind(CostTree<Lanes>& tree, BatchKind kind) const;
@@ -264,7 +273,8 @@ class LayerBlueprint {
     std::vector<TableConfig> tables_;
     LayerFeatures features_;
     LayerBound bound_;
-    bool clips_by_norm_;
+    float clip_norm_;
+    std::vector<TableSettings> settings_;    // (table)
     std::vector<TableConfig> inner_tables_;  // as the plans of tables see them: coalesced, with one feature each
     LayerFeatures inner_features_;
     CoalescedTables coalesced_tables_;
@@ -277,6 +287,12 @@ class LayerBlueprint {
     RowTiers row_tiers_;
     RowTiers hot_row_tiers_;
     Digest digest_;
+    std::int64_t room_ = 0;
+    std::vector<Digest> given_settings_;  // (table): without the layer's learning rate and rule
+    Digest learning_rate_digest_;         // of the layer's
+    Digest towers_digest_;                // of the features of each, as they were given
+    Digest rows_digest_;                  // of the row plan
+    Digest placed_digest_;                // of where all shards are
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
@@ -284,5 +300,7 @@ class LayerBlueprint {
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/blueprint.ipp"
 #include "shardwise/embedding/runtime/blueprint_costs.ipp"
+#include "shardwise/embedding/runtime/blueprint_facts.ipp"
 #include "shardwise/embedding/runtime/blueprint_lag.ipp"
+#include "shardwise/embedding/runtime/blueprint_settings.ipp"
 #endif

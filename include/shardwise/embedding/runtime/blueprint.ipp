@@ -16,23 +16,23 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::vector<TableConfig> tables,
-                                                LayerTraits traits, Towers towers, const RowPlan* rows,
-                                                const GroupOptions& groups, std::int64_t room,
-                                                const BoundOptions& bound, bool clips_by_norm,
+                                                LayerTraits traits, const LayerOptions& options,
                                                 std::pmr::memory_resource& memory)
     : traits_{std::move(traits)},
-      groups_{Topology::checked(topology), merged(traits_.groups, groups), traits_.rule->learns()},
+      groups_{Topology::checked(topology), merged(traits_.groups, options.groups), traits_.rule->learns()},
       topology_{groups_.ranks.inside_group()},
       tables_{std::move(tables)},
       features_{tables_, traits_.pools},
-      bound_{traits_.bound, bound, features_.names.size(), traits_.rule->learns(), traits_.at_owner},
-      clips_by_norm_{clips_by_norm} {
+      bound_{traits_.bound, options.bound, features_.names.size(), traits_.rule->learns(), traits_.at_owner},
+      clip_norm_{options.clip_norm} {
     traits_.rule = for_groups(traits_.rule, groups_.count());
+    settle_tables(options);
+    Towers towers = options.towers;
     check_sizes();
     inner_tables_ = tables_;
     inner_features_ = features_;
     if (traits_.coalesced) coalesce();
-    map_rows(rows, memory);
+    map_rows(options.rows, memory);
     check_towers(towers);
     if (traits_.hierarchical && towers.empty() && !spans_towers())
         towers = deal_tables(tables_, topology_.towers(), traits_.mixed);
@@ -41,7 +41,8 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         topology_ = with_towers(topology_, static_cast<int>(towers.size()));
         tower_of = tower_of_tables(tables_, towers);
     }
-    place(tower_of, room);
+    place(tower_of, options.room);
+    check_clipping();
     if (has_hot_batches()) {
         hot_row_tiers_ = row_tiers_;
         hot_row_tiers_.tiers = 1;
@@ -57,8 +58,9 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
         towers_ = shape_towers(traits_.module, topology_, tables_, tower_of);
         features_.become_towers(towers_.outputs);
     }
-    take_digest(towers, rows);
-    if (room != 0) digest_.add("room").add(room);
+    take_digest(towers, options.rows);
+    room_ = options.room;
+    if (room_ != 0) digest_.add("room").add(room_);
 }
 
 /// Bytes are counted as std::int64_t, and buffers take up to an eighth more than was asked for: tables of no more than
@@ -264,20 +266,27 @@ SHARDWISE_INLINE void LayerBlueprint::take_digest(const Towers& towers, const Ro
         for (const std::string& feature : features_of(table))
             digest_.add(feature);
     }
+    for (const TableSettings& settings : settings_)
+        settings.add_to(digest_);
+    digest_.add(clip_norm_);
     for (const auto& tower : towers)
         for (const std::string& feature : tower)
-            digest_.add(std::int64_t{&tower - towers.data()}).add(feature);
+            for (Digest* digest : {&digest_, &towers_digest_})
+                digest->add(std::int64_t{&tower - towers.data()}).add(feature);
     digest_.add(std::int64_t{topology_.hosts_per_tower}).add(has_modules() ? traits_.module->digest() : 0);
     groups_.add_to(digest_);
     bound_.add_to(digest_);
     digest_.add(name_of(traits_.pools)).add(traits_.rule->name()).add(traits_.rule->digest());
     if (rows != nullptr) rows->add_to(digest_);
+    if (rows != nullptr) rows->add_to(rows_digest_);
     for (const Part& part : parts_)  // loads are numbers that a rank may have counted by itself
         for (const TablePlacement& table : part.placement.tables) {
-            if (traits_.tiered)
-                digest_.add(std::int64_t{table.dense.rank + 2 * table.dense.host + 4 * table.dense.world});
-            for (const ShardPlacement& shard : table.shards)
-                digest_.add(std::int64_t{shard.owner});
+            for (Digest* digest : {&digest_, &placed_digest_}) {
+                if (traits_.tiered)
+                    digest->add(std::int64_t{table.dense.rank + 2 * table.dense.host + 4 * table.dense.world});
+                for (const ShardPlacement& shard : table.shards)
+                    digest->add(std::int64_t{shard.owner});
+            }
         }
 }
 

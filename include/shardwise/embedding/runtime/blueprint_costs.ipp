@@ -220,7 +220,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
     if (!bound_.errors_stay()) shardwise::detail::add_witnesses(program, topology_, groups, cost.segments);
     for (const SegmentCost& segment : cost.segments)
         (segment.segment < program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (clips_by_norm_) shardwise::detail::add_clipping(world(), cost.backward);
+    if (clips_by_norm()) shardwise::detail::add_clipping(world(), cost.backward);
     if (whole != nullptr) tally_flight_messages(cost.segments, rank, *whole, kind);
     if (groups_.syncs_at(++sync->steps_)) cost.sync_segments = predict_sync(*sync, rank);
     for (const SegmentCost& segment : cost.sync_segments)
@@ -285,7 +285,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
     shardwise::detail::add_witnesses(traits_.program, topology_, groups, cost.segments);
     for (const ExpectedSegment& segment : cost.segments)
         (segment.segment < traits_.program.forward ? cost.forward : cost.backward) += segment.traffic;
-    if (clips_by_norm_) shardwise::detail::add_clipping(world(), cost.backward);
+    if (clips_by_norm()) shardwise::detail::add_clipping(world(), cost.backward);
     for (std::size_t i = 0; i < tallies.size(); ++i)
         tally_messages(cost.segments, world(),
                        groups.rank_of(groups.group_of(first), groups.index_of(first) + static_cast<int>(i)),

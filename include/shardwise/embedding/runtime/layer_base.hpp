@@ -17,6 +17,7 @@
 #include "shardwise/core/digest.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/exact_sum.hpp"
+#include "shardwise/core/facts.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/core/source_location.hpp"
 #include "shardwise/embedding/lanes/states.hpp"
@@ -286,14 +287,11 @@ class LayerBase {
     [[nodiscard]] int row_slots() const noexcept { return blueprint_.traits().rule->row_slots(); }
     /// With Tiered<>: how many ids this rank's batches have looked up in each tier, since the layer was made.
     [[nodiscard]] const RowCounts& row_counts() const noexcept { return row_counts_; }
-    /// With Requests<Coalesced>: how many ids this rank's batches have looked up, and how many of them were distinct in
-    /// their batch and table, since the layer was made.
+    /// With Requests<Coalesced>: ids of this rank's batches, and how many were distinct in their batch and table.
     [[nodiscard]] const RequestCounts& request_counts() const noexcept { return request_counts_; }
-    /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches, since the
-    /// layer was made.
+    /// (plan, as branches() names them): rows that this rank's tables have looked up for all ranks' batches.
     [[nodiscard]] std::vector<std::int64_t> looked_up_rows() const;
-    /// (plan, as branches() names them): payload that this rank has packed into messages, in bytes, since the layer was
-    /// made.
+    /// (plan, as branches() names them): payload that this rank has packed into messages, in bytes.
     [[nodiscard]] std::vector<std::int64_t> sent_payload() const;
     /// The payload that this rank has sent in syncs of copies.
     [[nodiscard]] std::int64_t synced_payload() const;
@@ -333,12 +331,11 @@ class LayerBase {
     [[nodiscard]] std::string check_shares(detail::LayerState& state, const std::string& wrong) const;
     [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;
     [[nodiscard]] std::uint16_t digest_now(BatchKind kind) const;
+    [[nodiscard]] std::vector<Fact> facts(BatchKind kind) const;
     [[nodiscard]] detail::LayerState* oldest();
     void check_turn(const detail::LayerState& state);
     void finish(detail::LayerState& state, const SourceLocation& where);
     [[nodiscard]] Way& way_of(BatchKind kind) { return ways_[static_cast<std::size_t>(kind)]; }
-    void settle_tables();
-    void check_clipping() const;
     void clip_by_norm(detail::LayerState& state, const ExactSum& others, const SourceLocation& where);
     void make_stores();
     void make_way(BatchKind kind);
@@ -361,14 +358,14 @@ class LayerBase {
     std::vector<int> given_;  // numbers of the features whose ids this rank is given
     std::vector<std::string> given_names_;
     TowerModules towers_;              // with this rank's module
+    int enrolled_ = 0;                 // number of the layer on its communicator
     Digest digest_;                    // of all that ranks have to agree on, but programs and the number of steps
     std::vector<HeldShards> held_;     // (part)
     std::vector<Store> stores_;        // (part)
     std::vector<TouchedMarks> marks_;  // (part)
     steps::WorkMemory work_;
     TableRules rules_;
-    std::vector<TableSettings> settings_;  // (table)
-    ExactSum other_squares_;               // of the next backward
+    ExactSum other_squares_;  // of the next backward
     double gradient_norm_ = 0.0;
     float gradient_scale_ = 1.0F;
     RowCounts row_counts_;
@@ -395,6 +392,6 @@ class LayerBase {
 
 #if !defined(SHARDWISE_COMPILED)
 #include "shardwise/embedding/runtime/layer_base.ipp"
+#include "shardwise/embedding/runtime/layer_base_clipping.ipp"
 #include "shardwise/embedding/runtime/layer_base_lag.ipp"
-#include "shardwise/embedding/runtime/layer_base_settings.ipp"
 #endif

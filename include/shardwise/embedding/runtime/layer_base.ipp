@@ -23,27 +23,21 @@ SHARDWISE_INLINE LayerBase::LayerBase(CommunicatorRef comm, std::vector<TableCon
     : comm_{comm},
       options_{options},
       own_memory_{options.memory == nullptr ? std::make_unique<MemoryAccount>() : nullptr},
-      blueprint_{comm.topology(),
-                 std::move(tables),
-                 std::move(traits),
-                 options.towers,
-                 options.rows,
-                 options.groups,
-                 options.room,
-                 options.bound,
-                 options.clip_norm != 0.0F,
+      blueprint_{comm.topology(), std::move(tables), std::move(traits), options,
                  (options.memory == nullptr ? *own_memory_ : *options.memory).tables()},
       index_{groups().index_of(comm.rank())},
       given_{blueprint_.given_features(comm.rank())},
       towers_{blueprint_.towers()},
       digest_{blueprint_.digest()} {
-    options_.learning_rate.check();
     if (options_.memory == nullptr) options_.memory = own_memory_.get();
     options_.rows = nullptr;
     digest_.add(static_cast<std::int64_t>(options_.seed));
-    options_.learning_rate.add_to(digest_);
-    settle_tables();
-    digest_.add(std::int64_t{comm_.enroll()});  // two layers of one configuration are not one layer
+    for (const TableSettings& settings : blueprint_.settings())
+        rules_.tables.push_back(
+            {.rule = settings.rule.get(), .change = {.clip_value = settings.clip_value, .l2 = settings.l2}});
+    rules_.by_norm = blueprint_.clips_by_norm();
+    enrolled_ = comm_.enroll();
+    digest_.add(std::int64_t{enrolled_});  // two layers of one configuration are not one layer
     if (options_.slots && !blueprint_.bound().bounded)
         throw BadInput{
             "LayerOptions::slots has no effect where ranks go step by step: leave it out, or give the layer "
@@ -90,7 +84,7 @@ SHARDWISE_INLINE void LayerBase::make_stores() {
                                " bytes, and there is not so much memory: give smaller tables, or more ranks"})};
     }
     std::vector<InitialValues> laws;
-    for (const TableSettings& settings : settings_)
+    for (const TableSettings& settings : blueprint_.settings())
         laws.push_back(settings.initial);
     for (std::size_t part = 0; part < stores_.size(); ++part)
         initialize(stores_[part], blueprint_.parts()[part].placement, options_.seed, laws);
@@ -156,6 +150,19 @@ SHARDWISE_INLINE std::uint16_t LayerBase::digest_now(BatchKind kind) const {
     return digest.add(steps_).bits16();
 }
 
+/// What digest_now() is a digest of.
+SHARDWISE_INLINE std::vector<Fact> LayerBase::facts(BatchKind kind) const {
+    std::vector<Fact> all = blueprint_.facts();
+    const auto number = [&](const char* of, std::int64_t value) {
+        all.push_back({.of = of, .what = {}, .value = std::to_string(value)});
+    };
+    number("seed", static_cast<std::int64_t>(options_.seed));
+    number("layers made before this one on its communicator", enrolled_);
+    number("steps", steps_);
+    all.push_back({.of = "batch", .what = {}, .value = kind == BatchKind::hot ? "a hot one" : "one of any rows"});
+    return all;
+}
+
 SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gradient, const SourceLocation& where) {
     detail::LayerState& state = state_of(flight, "backward");
     if (!learns())
@@ -170,12 +177,12 @@ SHARDWISE_INLINE void LayerBase::backward(Flight flight, const LayerVectors& gra
             concat({"this layer is at step ", steps_, ", and counts no further: give set_steps a smaller number"})};
     static_cast<void>(flight.release());
     state.bind_gradient(gradient, options_.check_gradients);
-    for (std::size_t t = 0; t < settings_.size(); ++t) {
+    for (std::size_t t = 0; t < rules_.tables.size(); ++t) {
         TableRules::Table& table = rules_.tables[t];
-        table.step = {.learning_rate = settings_[t].learning_rate->at(steps_ + 1), .step = steps_ + 1};
+        table.step = {.learning_rate = blueprint_.settings()[t].learning_rate->at(steps_ + 1), .step = steps_ + 1};
         table.change.scale = 1.0F;
         table.change.keep = static_cast<float>(1.0 - static_cast<double>(table.step.learning_rate) *
-                                                         static_cast<double>(settings_[t].weight_decay));
+                                                         static_cast<double>(blueprint_.settings()[t].weight_decay));
     }
     finish_sync();
     const ExactSum others = std::exchange(other_squares_, {});  // also where this backward fails
@@ -270,6 +277,7 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
     if (bounded) way.flights.back()->schedule = &lag_->schedule();
     way.flights.back()->flight.trace(options_.tracer);
     way.flights.back()->flight.count(way.payload);
+    if (!bounded) way.flights.back()->flight.agree_on([this, kind] { return facts(kind); });
     return *way.flights.back();
 }
 
