@@ -30,9 +30,9 @@ LOOKS = {"ceiling": ("#888888", "--", "", "ceiling of shardwise's kernel"),
          "lookup": ("#0b5fa5", "-", "o", "shardwise, kernel"),
          "forward": ("#4da3e0", "-", "s", "shardwise, layer"),
          "update": ("#4da3e0", "-", "s", ""),
-         "PyTorch": ("#d9480f", "-", "^", "PyTorch EmbeddingBag, its fastest release"),
-         "FBGEMM": ("#2b8a3e", "-", "D", "FBGEMM, split table-batched, its fastest release"),
-         "TorchRec": ("#862e9c", "-", "v", "TorchRec EmbeddingBagCollection, its fastest release")}
+         "PyTorch": ("#d9480f", "-", "^", "PyTorch EmbeddingBag"),
+         "FBGEMM": ("#2b8a3e", "-", "D", "FBGEMM, split table-batched"),
+         "TorchRec": ("#862e9c", "-", "v", "TorchRec EmbeddingBagCollection")}
 
 
 def read(paths, tables):
@@ -113,7 +113,8 @@ def main():
                 axes.set_xlabel("dimension (columns of a table)")
             if column == 0:
                 axes.set_ylabel("rows named by ids, GB/s")
-    figure.suptitle(f"{sizes['tables']} tables of {sizes['rows']:,} rows, {sizes['samples']} samples, {arguments.bag} ids a bag, one thread")
+    figure.suptitle(f"{sizes['tables']} tables of {sizes['rows']:,} rows, {sizes['samples']} samples, {arguments.bag} ids a bag, "
+                    "one thread; peers at their fastest release")
     figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     date = {"metadata": {"Date": None}} if arguments.output.endswith(".svg") else {}

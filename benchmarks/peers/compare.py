@@ -87,7 +87,7 @@ def ask(processes, release, failed, text, **request):
     except Failed as error:
         failed.append(f"{release.text()}: {text}: {error}")
         if process.process.poll() is not None:
-            failed.append(f"{release.text()}: not measured from {text} on")
+            failed.append(f"{release.text()}: all from {text} on")
             processes.pop(release).close()
         return None
 
@@ -160,7 +160,7 @@ def processor():
         return ""
 
 
-def write(arguments, chosen, processes, missing, failed, records):
+def write(arguments, chosen, missing, failed, records):
     content = {"releases": [release._asdict() | {"missing": missing.get(release, {})} for release in chosen],
                "rounds": arguments.rounds, "quick": arguments.quick, "huge_pages": not arguments.no_huge_pages,
                "processor": processor(), "failed": failed, "records": records}
@@ -210,8 +210,10 @@ def main():
     failed = []
     sharded = os.path.join(arguments.build, "benchmarks/bench_sharded_step")
     if any(isinstance(turn, Sharded) for turn in turns) and not (shutil.which(arguments.mpiexec) and os.access(sharded, os.X_OK)):
-        failed.append(f"steps over processes are left out: they need {arguments.mpiexec} and {sharded}")
+        failed.append(f"steps over processes, which need {arguments.mpiexec} and {sharded}")
         turns = [turn for turn in turns if not isinstance(turn, Sharded)]
+        if not turns:
+            sys.exit(f"Not measured: {failed[0]}")
     for program in dict.fromkeys(command[0] for turn in turns for _, command, _ in programs(turn)):
         if not os.access(os.path.join(arguments.build, program), os.X_OK):
             sys.exit(f"{os.path.join(arguments.build, program)} is not there: ./quickstart --build-only builds it")
@@ -223,7 +225,7 @@ def main():
         for one in measure(turns, arguments, processes, failed):
             measured.append(one)
             if arguments.json:  # after every turn, so that a run that is ended early leaves what it has
-                write(arguments, chosen, processes, missing, failed, summary.summarize(measured, chosen))
+                write(arguments, chosen, missing, failed, summary.summarize(measured, chosen))
     finally:
         for process in processes.values():
             process.close()

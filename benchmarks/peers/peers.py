@@ -128,7 +128,7 @@ def serve():
     """Until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks is told, and closes the input
     say = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print there is no answer; errors have a stream of their own
     there = load()
     print(json.dumps(there), file=say, flush=True)
     for line in sys.stdin:

@@ -54,8 +54,15 @@ def shard(of, rank):
     return sharded, batches
 
 
-def run_rank(of, rank, steps, store):
-    """Milliseconds of each step but the first ones, of the slowest rank."""
+def slowest(milliseconds):
+    """(step): of all ranks."""
+    times = torch.tensor(milliseconds)
+    torch.distributed.all_reduce(times, torch.distributed.ReduceOp.MAX)
+    return times.tolist()
+
+
+def run_rank(of, rank, quick, store):
+    """Milliseconds of each step, of the slowest rank: as many as take some seconds, behind some that do not count."""
     from torchrec.distributed.comm_ops import set_gradient_division
 
     torch.set_num_threads(1)
@@ -63,23 +70,27 @@ def run_rank(of, rank, steps, store):
     set_gradient_division(False)
     sharded, batches = shard(of, rank)
     gradient = torch.full((of.samples, of.tables * of.dim), GRADIENT)
-    times = []
-    for i in range(BATCHES + steps):
-        torch.distributed.barrier()
-        begin = time.perf_counter()
-        sharded(batches[i % BATCHES]).values().backward(gradient)
-        times.append(1e3 * (time.perf_counter() - begin))
-    slowest = torch.tensor(times)
-    torch.distributed.all_reduce(slowest, torch.distributed.ReduceOp.MAX)
+
+    def steps(count):
+        times = []
+        for i in range(count):
+            torch.distributed.barrier()
+            begin = time.perf_counter()
+            sharded(batches[i % BATCHES]).values().backward(gradient)
+            times.append(1e3 * (time.perf_counter() - begin))
+        return slowest(times)
+
+    first = steps(BATCHES)
+    times = steps(5 if quick else max(10, min(40, int(8000 / first[-1]))))
     torch.distributed.destroy_process_group()
-    return slowest.tolist()[BATCHES:]
+    return times
 
 
 def step(of, quick, forked, answer_of):
     """Milliseconds of the median step. A process a rank, forked; when one fails, the others are ended."""
     with tempfile.TemporaryDirectory() as folder:
         store = os.path.join(folder, "store")
-        ranks = dict(forked(lambda rank=rank: run_rank(of, rank, 5 if quick else 40, store)) for rank in range(of.ranks))
+        ranks = dict(forked(lambda rank=rank: run_rank(of, rank, quick, store)) for rank in range(of.ranks))
         times, error = None, None
         waiting = list(ranks)
         while waiting:

@@ -89,7 +89,8 @@ def fastest(records):
             found = Counter(one["peers"][peer]["release"] for one in records
                             if one["what"] == what and "release" in one["peers"].get(peer, {}))
             if found:
-                lines.append(f"{what}: {peer} was fastest as " + ", ".join(f"{version} ({count})" for version, count in found.most_common()) + "\n")
+                releases = ", ".join(f"{version} ({count})" for version, count in found.most_common())
+                lines.append(f"{what}: {peer} was fastest as {releases}\n")
     return "".join(lines)
 
 
@@ -104,5 +105,5 @@ def remarks(records, missing, failed):
         for peer, reason in peers.items():
             why.setdefault(reason, []).append(f"{peer} {release.version(peer)}")
         lines += [f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} not there: {reason}" for reason, names in why.items()]
-    lines += [f"Failed: {sentence}" for sentence in dict.fromkeys(failed)]
+    lines += [f"Not measured: {sentence}" for sentence in dict.fromkeys(failed)]
     return "".join(f"\n{line}\n" for line in lines)

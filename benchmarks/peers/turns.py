@@ -38,7 +38,7 @@ class Dlrm(NamedTuple):
         return f"{self.model}, {self.threads} thread{'s'[:self.threads > 1]}, {self.rule}, {self.order}"
 
     def weight(self):
-        return 8
+        return 7
 
 
 class Sharded(NamedTuple):
@@ -58,7 +58,7 @@ class Sharded(NamedTuple):
                 f"{'Zipf' if self.zipf else 'uniform'}")
 
     def weight(self):
-        return 3 * self.ranks
+        return 1 + self.ranks * (1 + self.bag) / 3
 
 
 KINDS = {"shape": Shape, "dlrm": Dlrm, "sharded": Sharded}
