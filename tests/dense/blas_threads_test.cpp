@@ -70,9 +70,11 @@ TEST(blas_threads, interaction_takes_the_calling_one) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, BlasThreads, testing::Values(sw::DensePrecision::single, sw::DensePrecision::wide),
+INSTANTIATE_TEST_SUITE_P(Precisions, BlasThreads,
+                         testing::Values(sw::DensePrecision::single, sw::DensePrecision::blocks,
+                                         sw::DensePrecision::wide),
                          [](const auto& instance) {
-                             return instance.param == sw::DensePrecision::single ? "single" : "wide";
+                             return std::array{"single", "blocks", "wide"}[static_cast<std::size_t>(instance.param)];
                          });
 
 }  // namespace
