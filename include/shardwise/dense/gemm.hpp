@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,7 +18,6 @@
 #endif
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
 
@@ -102,8 +102,8 @@ inline void multiply(bool a_flipped, bool b_flipped, MatrixView<const float> a, 
         dnnl_sgemm(a_flipped ? 'T' : 'N', b_flipped ? 'T' : 'N', c.rows(), c.columns(), inner, 1.0F, a.data(),
                    a.stride(), b.data(), b.stride(), 0.0F, c.data(), c.stride());
     if (status != dnnl_success)
-        throw Error{concat({"a product of (", c.rows(), ", ", inner, ") and (", inner, ", ", c.columns(),
-                            "): oneDNN's error ", static_cast<int>(status)})};
+        throw std::runtime_error{concat({"a product of (", c.rows(), ", ", inner, ") and (", inner, ", ", c.columns(),
+                                         "): oneDNN's error ", static_cast<int>(status)})};
 }
 #endif
 
