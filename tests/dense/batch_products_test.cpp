@@ -26,7 +26,7 @@ BatchProducts products_in(DensePrecision precision) {
     return {precision, *std::pmr::new_delete_resource()};
 }
 std::int64_t any(std::int64_t least, std::int64_t most) {
-    return *rc::gen::inRange(least, most + 1);
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most + 1));
 }
 
 /// A gradient of weights, summed over the parts of a batch as ranks sum it: in double, rounded once.

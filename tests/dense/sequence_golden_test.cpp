@@ -190,7 +190,10 @@ INSTANTIATE_TEST_SUITE_P(pytorch, SequenceGolden,
                          testing::Values(sw::DensePrecision::single, sw::DensePrecision::blocks,
                                          sw::DensePrecision::wide),
                          [](const auto& instance) {
-                             return std::array{"single", "blocks", "wide"}[static_cast<std::size_t>(instance.param)];
+                             const bool blocks = instance.param == sw::DensePrecision::blocks;
+                             return instance.param == sw::DensePrecision::single ? "single"
+                                    : blocks                                     ? "blocks"
+                                                                                 : "wide";
                          });
 
 }  // namespace
