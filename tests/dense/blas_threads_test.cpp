@@ -87,7 +87,7 @@ TEST(blas_threads, interaction_takes_the_calling_one) {
             Matrix out{3, interaction.outputs()};
             interaction.forward(dense.view(), features.view(), out.view());
         },
-        floats_by_openblas);
+        true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, BlasThreads,

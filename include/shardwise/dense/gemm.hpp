@@ -22,25 +22,26 @@
 #include "shardwise/core/text.hpp"
 
 /// \file
-/// Matrix products on the calling thread: of doubles by OpenBLAS, of floats by oneDNN where SHARDWISE_ONEDNN is defined
-/// (CMake defines it where oneDNN is found), and otherwise by OpenBLAS, too. Between the two, results differ by
-/// rounding.
+/// Matrix products on the calling thread: of doubles by OpenBLAS, of large ones of floats by oneDNN where
+/// SHARDWISE_ONEDNN is defined (CMake defines it where oneDNN is found), and otherwise by OpenBLAS, too. Between the
+/// two, results differ by rounding.
 ///
 /// A rank is one thread of computation, and ranks are often threads of one process: a BLAS with threads of its own
 /// would compete with them. So the first product makes OpenBLAS compute on the calling thread, in the whole process and
 /// from then on; oneDNN does so during each product, and what a program has told OpenMP stays as it is. Safe from
 /// several threads.
 ///
-/// None is collective, none allocates. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
+/// None is collective; what the libraries pack operands into is theirs. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
 /// The bits of a product are a function of its shapes, strides and values: operands at other addresses give the same.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// What multiplies floats, such as "oneDNN 2.6.3" or "OpenBLAS (SkylakeX)". Not collective.
+/// What multiplies floats, such as "oneDNN 2.6.3, OpenBLAS (SkylakeX)" or "OpenBLAS (SkylakeX)". Not collective.
 [[nodiscard]] inline std::string product_library() {
 #if defined(SHARDWISE_ONEDNN)
     const dnnl_version_t& version = *dnnl_version();
-    return concat({"oneDNN ", version.major, ".", version.minor, ".", version.patch});
+    return concat({"oneDNN ", version.major, ".", version.minor, ".", version.patch, ", OpenBLAS (",
+                   openblas_get_corename(), ")"});
 #else
     return concat({"OpenBLAS (", openblas_get_corename(), ")"});
 #endif
@@ -95,6 +96,13 @@ class OneThread {
     int before_;
 };
 
+/// Multiplications of the smallest product that is oneDNN's: on smaller ones OpenBLAS is as fast or faster, where it
+/// knows the processor.
+inline std::int64_t least_of_onednn() {
+    static const std::int64_t least = blas_hint().empty() ? std::int64_t{128} * 128 * 64 : 0;
+    return least;
+}
+
 inline void multiply(bool a_flipped, bool b_flipped, MatrixView<const float> a, MatrixView<const float> b,
                      MatrixView<float> c, std::int64_t inner) {
     const OneThread alone;
@@ -131,7 +139,8 @@ void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, MatrixView<const T> a,
         return;
     }
 #if defined(SHARDWISE_ONEDNN)
-    if constexpr (std::is_same_v<T, float>) return multiply(a_flipped, b_flipped, a, b, c, inner);
+    if constexpr (std::is_same_v<T, float>)
+        if (c.rows() * c.columns() * inner >= least_of_onednn()) return multiply(a_flipped, b_flipped, a, b, c, inner);
 #endif
     single_threaded_blas();
     const auto number = [](std::int64_t n) { return static_cast<blasint>(n); };
