@@ -263,9 +263,10 @@ SHARDWISE_INLINE void Flight::throw_other_layer(std::size_t s, const std::vector
     const int rank = *std::min_element(others.begin(), others.end());
     const std::string differs = facts_ ? difference_among(others) : std::string{};
     const std::string why = differs.empty() ? std::string{} : concat({" (", differs, ")"});
-    throw Mismatch{concat({at(s), ": rank ", rank, " runs another layer", why,
-                           ": give every rank the same policies, tables, row plan, options and number of steps, and "
-                           "start batches of one kind together"})};
+    constexpr const char* remedy =
+        ": give every rank the same policies, tables, row plan, options and number of steps, and start batches of one "
+        "kind together";
+    throw Mismatch{concat({at(s), ": rank ", rank, " runs another layer", why, remedy})};
 }
 
 /// An error that no round made everybody's is thrown on this rank alone. The plans of layers have none: all of theirs
