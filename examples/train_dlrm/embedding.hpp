@@ -31,8 +31,7 @@ struct Policies {
     std::string requests = "raw";
     bool sequences = false;  ///< nothing is pooled, whatever `pooling` says
     std::string order = "wide_tree";
-    std::string precision =
-        {};  ///< of dense products: single, blocks or wide; empty: single with order "tree", else blocks
+    std::string precision = {};  ///< of dense products: single, blocks or wide; empty: precision_of() says
     std::string wire = "fp32";
     std::string tower = "pass";
 

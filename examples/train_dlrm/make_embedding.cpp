@@ -163,7 +163,8 @@ std::string axis_help(const std::string& axis) {
                    "not depend "
                    "on the number of ranks where each has whole blocks, or less than one; in double, whatever the "
                    "ranks have). "
-                   "Unless given: single with --order tree, else blocks",
+                   "Unless given: single with --order tree; else blocks, and wide for sequences, whose histories are "
+                   "of any length",
                    sw::BatchProducts::block);
     return "The precision of vectors and gradients on the wire: " + all +
            " (of gradients alone where rows are dp, whose vectors do not travel)";

@@ -547,9 +547,12 @@ sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
 }
 
 sw::DensePrecision precision_of(const Options& o) {
-    if (o.policies.precision == "wide") return sw::DensePrecision::wide;
-    const bool single = o.policies.precision.empty() ? o.policies.order == "tree" : o.policies.precision == "single";
-    return single ? sw::DensePrecision::single : sw::DensePrecision::blocks;
+    const std::string& given = o.policies.precision;
+    if (given.empty() && o.policies.order == "tree") return sw::DensePrecision::single;
+    if (given.empty()) return o.sequences ? sw::DensePrecision::wide : sw::DensePrecision::blocks;
+    return given == "single"   ? sw::DensePrecision::single
+           : given == "blocks" ? sw::DensePrecision::blocks
+                               : sw::DensePrecision::wide;
 }
 
 const char* name_of(sw::DensePrecision precision) {

@@ -195,7 +195,7 @@ def world_sizes():
         rounds = order == "tree" or (batch == 240 and not more)
         steps, tolerance = (10, 1e-5) if rounds else (100, 1e-12)
         policies = ["--order", order, "--optimizer", optimizer, "--sharding", sharding, "--rows", 200, "--dim", 8, "--steps", steps,
-                    "--samples", batch * 20, *more]
+                    "--samples", batch * steps, *more]
         alone = report(*policies, "--ranks", 1, "--hosts", 1, "--batch", batch)["losses"]
         assert len(alone) == steps
         for ranks, hosts in ((3, 3), (4, 2)):
