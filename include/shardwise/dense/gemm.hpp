@@ -31,8 +31,9 @@
 /// from then on; oneDNN does so during each product, and what a program has told OpenMP stays as it is. Safe from
 /// several threads.
 ///
-/// None is collective; what the libraries pack operands into is theirs. Each costs 2 * m * n * k flops and reads and writes every operand at least once.
-/// The bits of a product are a function of its shapes, strides and values: operands at other addresses give the same.
+/// None is collective; what the libraries pack operands into is theirs. Each costs 2 * m * n * k flops and reads and
+/// writes every operand at least once. The bits of a product are a function of its shapes, strides and values: operands
+/// at other addresses give the same.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
