@@ -22,5 +22,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardwiseConfigVersion.cm
     COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES
     ${PROJECT_BINARY_DIR}/shardwiseConfig.cmake ${PROJECT_BINARY_DIR}/shardwiseConfigVersion.cmake
-    cmake/FindCBLAS.cmake cmake/FindxxHash.cmake cmake/ShardwiseCompiled.cmake
+    cmake/FindCBLAS.cmake cmake/FindoneDNN.cmake cmake/FindxxHash.cmake cmake/ShardwiseCompiled.cmake
     DESTINATION ${package_dir})

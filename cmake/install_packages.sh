@@ -11,7 +11,7 @@ set -euo pipefail
 packages=(
     g++ cmake ninja-build ccache
     libboost-dev libbenchmark-dev libcli11-dev libfmt-dev nlohmann-json3-dev
-    libopenblas-dev libopenmpi-dev openmpi-bin zlib1g-dev libxxhash-dev
+    libopenblas-dev libdnnl-dev libopenmpi-dev openmpi-bin zlib1g-dev libxxhash-dev
 )
 if [ "${1:-check}" != build ]; then
     packages+=(

@@ -73,7 +73,8 @@ std::vector<Parts> run_steps(const train_dlrm::Options& options, shardwise::Comm
     return steps;
 }
 
-/// Arguments: ranks, dim, and whether sums are in double (WideTree, wide products) instead of float (Tree).
+/// Arguments: ranks, dim, and how sums are taken: 0 Tree and single products, 1 WideTree and products in blocks (what
+/// train_dlrm does unless told otherwise), 2 WideTree and wide products.
 void step(benchmark::State& state) {
     const int ranks = static_cast<int>(state.range(0));
     train_dlrm::Options options;
@@ -85,6 +86,7 @@ void step(benchmark::State& state) {
     options.top = {512, 256, 1};
     options.policies.sharding = sharding;
     options.policies.order = state.range(2) != 0 ? "wide_tree" : "tree";
+    options.policies.precision = state.range(2) == 2 ? "wide" : "";
 
     shardwise::ThreadWorld world{shardwise::Topology{.hosts = 1, .ranks_per_host = ranks}};
     std::vector<std::vector<Parts>> parts(static_cast<std::size_t>(ranks));
@@ -141,10 +143,10 @@ int main(int argc, char** argv) {
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     for (const int ranks : {1, 2})
         for (const int dim : {16, 64, 128})
-            for (const int wide : {0, 1})
+            for (const int sums : {0, 1, 2})
                 benchmark::RegisterBenchmark("step", step)
-                    ->ArgNames({"ranks", "dim", "wide"})
-                    ->Args({ranks, dim, wide})
+                    ->ArgNames({"ranks", "dim", "sums"})
+                    ->Args({ranks, dim, sums})
                     ->Iterations(quick ? 2 : 30)
                     ->UseManualTime()
                     ->Unit(benchmark::kMillisecond);

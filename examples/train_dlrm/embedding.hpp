@@ -31,6 +31,7 @@ struct Policies {
     std::string requests = "raw";
     bool sequences = false;  ///< nothing is pooled, whatever `pooling` says
     std::string order = "wide_tree";
+    std::string precision = {};  ///< of dense products: single, blocks or wide; empty: precision_of() says
     std::string wire = "fp32";
     std::string tower = "pass";
 
@@ -46,7 +47,8 @@ inline constexpr const char* automatic_requests[] = {"raw", "coalesced"};
 /// or `automatic_requests`. \throws
 /// BadInput with one sentence
 void check_policies(const Policies& policies);
-/// What `--help` says about an axis: sharding, collective, pooling, requests, optimizer, order, wire or tower.
+/// What `--help` says about an axis: sharding, collective, pooling, requests, optimizer, order, precision, wire or
+/// tower.
 [[nodiscard]] std::string axis_help(const std::string& axis);
 /// What the wire does where that is not what one may expect; otherwise empty.
 [[nodiscard]] std::string wire_note(const Policies& policies);

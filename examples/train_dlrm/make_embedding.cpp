@@ -46,6 +46,7 @@ const sw::KnownPolicies& known() {
 /// The names that this program takes on an axis: none for sequences, which nobody asks for by name.
 std::vector<std::string> choices(const std::string& axis) {
     if (axis == "tower") return {"pass", "dot", "cross"};
+    if (axis == "precision") return {"single", "blocks", "wide"};
     std::vector<std::string> names = known().names(axis);
     if (axis == "sharding") names.insert(names.end(), {"mixed", "tiered"});
     if (axis == "pooling") names = {"sum", "mean"};
@@ -118,6 +119,7 @@ void check_policies(const Policies& p) {
     check_name("optimizer", p.optimizer);
     if (!p.sequences) check_name("pooling", p.pooling);
     check_name("order", p.order);
+    if (!p.precision.empty()) check_name("precision", p.precision);
     check_name("wire", p.wire);
     check_name("tower", p.tower);
     const sw::AnyModule::Config any{};
@@ -153,8 +155,17 @@ std::string axis_help(const std::string& axis) {
     if (axis == "optimizer") return "How rows learn, and dense weights alike: " + all;
     if (axis == "order")
         return "How gradients are summed: " + all +
-               ". All but tree sum in double where the order depends on the number of ranks, dense layers included, so "
-               "that a run does not; tree sums in single precision and is faster";
+               ". All but tree sum in double where the order depends on the number of ranks, so that a run does not";
+    if (axis == "precision")
+        return "How dense layers sum: " + all +
+               fmt::format(
+                   " (products of a rank's samples in single precision; of blocks of {} samples, so that a run does "
+                   "not depend "
+                   "on the number of ranks where each has whole blocks, or less than one; in double, whatever the "
+                   "ranks have). "
+                   "Unless given: single with --order tree; else blocks, and wide for sequences, whose histories are "
+                   "of any length",
+                   sw::BatchProducts::block);
     return "The precision of vectors and gradients on the wire: " + all +
            " (of gradients alone where rows are dp, whose vectors do not travel)";
 }

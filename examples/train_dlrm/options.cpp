@@ -359,6 +359,7 @@ std::optional<Options> parse_options(const std::string& program, int argc, const
     app.add_option("--requests", p.requests, axis_help("requests"))->group(policies);
     app.add_option("--optimizer", p.optimizer, axis_help("optimizer"))->group(policies);
     app.add_option("--order", p.order, axis_help("order"))->group(policies);
+    app.add_option("--precision", p.precision, axis_help("precision"))->default_str("")->group(policies);
     app.add_option("--wire", p.wire, axis_help("wire"))->group(policies);
     app.add_flag("--prefetch,!--no-prefetch", o.prefetch,
                  "Send the ids of the next batch while this one computes; the same results either way")
@@ -545,6 +546,26 @@ sw::Towers towers_of(const Options& o, const sw::Topology& topology) {
     return sw::deal_tables(tables_of(o), o.tower_count);
 }
 
+sw::DensePrecision precision_of(const Options& o) {
+    const std::string& given = o.policies.precision;
+    if (given.empty() && o.policies.order == "tree") return sw::DensePrecision::single;
+    if (given.empty()) return o.sequences ? sw::DensePrecision::wide : sw::DensePrecision::blocks;
+    return given == "single"   ? sw::DensePrecision::single
+           : given == "blocks" ? sw::DensePrecision::blocks
+                               : sw::DensePrecision::wide;
+}
+
+const char* name_of(sw::DensePrecision precision) {
+    switch (precision) {
+        case sw::DensePrecision::single:
+            return "single";
+        case sw::DensePrecision::blocks:
+            return "blocks";
+        default:
+            return "wide";
+    }
+}
+
 sw::AnyModule::Config module_config(const Options& o) {
     if (o.policies.tower == "cross")
         return {sw::Cross::Config{.layers = 1,
@@ -634,6 +655,7 @@ nlohmann::json to_json(const Options& o, const sw::Topology& topology) {
                           {"pooling", o.sequences ? o.sequences->pooling : o.policies.pooling},
                           {"optimizer", o.policies.optimizer},
                           {"order", o.policies.order},
+                          {"precision", name_of(precision_of(o))},
                           {"wire", o.policies.wire},
                           {"prefetch", o.prefetch},
                           {"learning_rate", rate_json(o.learning_rate)},

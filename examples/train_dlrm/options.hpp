@@ -139,10 +139,9 @@ struct BatchShape {
 [[nodiscard]] inline int interaction_dim(const Options& o) {
     return o.policies.tower == "pass" ? o.dim : o.tower_dim;
 }
-/// In which precision dense products are summed.
-[[nodiscard]] inline sw::DensePrecision precision_of(const Options& o) {
-    return o.policies.order == "tree" ? sw::DensePrecision::single : sw::DensePrecision::wide;
-}
+/// How dense products are summed.
+[[nodiscard]] sw::DensePrecision precision_of(const Options& o);
+[[nodiscard]] const char* name_of(sw::DensePrecision precision);
 /// The module of each tower, where policies.tower says that there is one.
 [[nodiscard]] sw::AnyModule::Config module_config(const Options& options);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "shardwise/dense/gemm.hpp"
 #include "stop_signal.hpp"
 
 namespace train_dlrm {
@@ -219,7 +220,8 @@ json to_json(const Report& r, const Options& o) {
               {"dense_parameters", r.size.dense},
               {"module_parameters", r.size.modules},
               {"table_parameters", r.size.tables},
-              {"compression", r.size.compression}}},
+              {"compression", r.size.compression},
+              {"products", sw::product_library()}}},
             {"samples_per_second", number_json(r.samples_per_second())},
             {"steps", r.first_step + static_cast<std::int64_t>(r.losses.size())},
             {"first_step", r.first_step},
@@ -278,7 +280,7 @@ std::string to_table(const Report& r) {
                         1e-6 * static_cast<double>(r.size.flops), r.size.dense, r.size.tables);
     if (r.size.modules != 0)
         text += fmt::format(", {} of modules that compress {:.2f} times", r.size.modules, r.size.compression);
-    text += "\n";
+    text += fmt::format("\n  {:<22}by {}\n", "dense products", sw::product_library());
     text += rows_text(r.rows);
     if (r.fed) text += hot_text(*r.fed);
     if (r.losses.empty()) return text;

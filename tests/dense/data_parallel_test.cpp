@@ -30,7 +30,7 @@ float gradient_of(int rank, int step, std::size_t element) {
 /// Puts this rank's gradients where layers of that precision put them.
 void put_gradients(sw::ParameterSet& set, sw::DensePrecision precision, int rank, int step) {
     for (std::size_t i = 0; i < set.values().size(); ++i)
-        if (precision == sw::DensePrecision::wide)
+        if (precision != sw::DensePrecision::single)
             set.wide_gradients()[i] = static_cast<double>(gradient_of(rank, step, i));
         else
             set.gradients()[i] = gradient_of(rank, step, i);
@@ -107,7 +107,8 @@ TEST(data_parallel, all_copies_learn_from_the_sum_over_their_group) {
     Random random{3};
     for (const sw::Topology& topology : {sw::Topology{1, 1}, sw::Topology{1, 3}, sw::Topology{4, 1}, sw::Topology{2, 2},
                                          sw::Topology{3, 2}, sw::Topology{4, 2, 2}})
-        for (const sw::DensePrecision precision : {sw::DensePrecision::single, sw::DensePrecision::wide}) {
+        for (const sw::DensePrecision precision :
+             {sw::DensePrecision::single, sw::DensePrecision::blocks, sw::DensePrecision::wide}) {
             const std::int64_t rows = 1 + random.below(9);
             const std::int64_t columns = 1 + random.below(30);
             const sw::ReplicaGroups one = sw::ReplicaGroups::one({topology.hosts, topology.ranks_per_host});
@@ -126,7 +127,8 @@ TEST(data_parallel, modules_of_several_groups_learn_from_their_tower_and_its_cop
             for (int count = 2; count <= topology.ranks(); ++count) {
                 if (!sw::has_groups(topology, count, placement)) continue;
                 const sw::ReplicaGroups groups = sw::replica_groups(topology, count, placement);
-                for (const sw::DensePrecision precision : {sw::DensePrecision::single, sw::DensePrecision::wide}) {
+                for (const sw::DensePrecision precision :
+                     {sw::DensePrecision::single, sw::DensePrecision::blocks, sw::DensePrecision::wide}) {
                     const std::int64_t rows = 1 + random.below(9);
                     const std::int64_t columns = 1 + random.below(30);
                     expect_one_model<sw::DenseAdagrad, sw::OneTower>(groups, 1, rows, columns, precision);
@@ -180,7 +182,7 @@ TEST(data_parallel, a_wide_sum_is_rounded_once) {
             sw::DataParallel<sw::DenseSgd> training{set, {set.values().size(), memory.tables()}, comm, memory.work()};
             const float mine = comm.rank() == 0 ? 16777216.0F : 1.0F;  // two of them are one unit of the last place
             set.gradients()[0] = mine;
-            if (precision == sw::DensePrecision::wide) set.wide_gradients()[0] = static_cast<double>(mine);
+            if (precision != sw::DensePrecision::single) set.wide_gradients()[0] = static_cast<double>(mine);
             training.sum();
             return set.gradients()[0];
         };

@@ -61,7 +61,7 @@ void check_model(DcnConfig config, std::int64_t samples, DensePrecision precisio
 }
 
 TEST(dcn, equals_the_definition_and_its_slopes) {
-    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::blocks, DensePrecision::wide})
         for (const std::int64_t samples : {0, 1, 5})
             for (const std::int64_t rank : {0, 2})
                 for (const std::int64_t dimension : {1, 6})
@@ -69,7 +69,7 @@ TEST(dcn, equals_the_definition_and_its_slopes) {
 }
 
 TEST(dcn, without_dense_features_crosses_the_embeddings) {
-    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::blocks, DensePrecision::wide})
         for (const std::int64_t features : {1, 3}) {
             DcnConfig config = small_config(4, 2);
             config.dense_features = 0;

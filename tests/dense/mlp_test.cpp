@@ -66,7 +66,7 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
     for (double& wide : set.wide_gradients())
         wide = 7.0;
     mlp.backward(gradient.view(), x_gradient.view());
-    if (precision == DensePrecision::wide) set.round_gradients();
+    if (precision != DensePrecision::single) set.round_gradients();
     const auto loss = [&] {
         double sum = 0.0;
         const Rows output = naive();
@@ -84,7 +84,7 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
     const std::vector<float> before(set.gradients().begin(), set.gradients().end());
     std::fill(set.gradients().begin(), set.gradients().end(), 0.0F);
     mlp.backward(gradient.view());
-    if (precision == DensePrecision::wide) set.round_gradients();
+    if (precision != DensePrecision::single) set.round_gradients();
     for (const auto& parameter : set)
         for (std::size_t i = 0; i < parameter.size(); ++i)
             EXPECT_EQ(parameter.gradients()[i],
@@ -92,7 +92,7 @@ void check_mlp(std::vector<std::int64_t> widths, std::int64_t samples, NaiveHidd
 }
 
 TEST(mlp, equals_the_definition_and_its_slopes) {
-    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide}) {
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::blocks, DensePrecision::wide}) {
         for (const std::int64_t samples : {0, 1, 2, 33}) {
             check_mlp<Relu, Identity>({7, 1}, samples, naive_relu, naive_identity, precision);
             check_mlp<Relu, Identity>({13, 24, 9, 1}, samples, naive_relu, naive_identity, precision);

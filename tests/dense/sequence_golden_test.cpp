@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -62,7 +63,7 @@ void set_parameters(sw::ParameterSet& set, const json& c) {
     }
 }
 void expect_gradients(sw::ParameterSet& set, const json& c, sw::DensePrecision precision) {
-    if (precision == sw::DensePrecision::wide) set.round_gradients();
+    if (precision != sw::DensePrecision::single) set.round_gradients();
     for (const auto& parameter : set) {
         SCOPED_TRACE(parameter.name);
         expect_all_close(parameter.gradients(), c["gradients"][parameter.name].get<std::vector<double>>(),
@@ -185,9 +186,14 @@ TEST_P(SequenceGolden, every_case) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(pytorch, SequenceGolden, testing::Values(sw::DensePrecision::single, sw::DensePrecision::wide),
+INSTANTIATE_TEST_SUITE_P(pytorch, SequenceGolden,
+                         testing::Values(sw::DensePrecision::single, sw::DensePrecision::blocks,
+                                         sw::DensePrecision::wide),
                          [](const auto& instance) {
-                             return instance.param == sw::DensePrecision::single ? "single" : "wide";
+                             const bool blocks = instance.param == sw::DensePrecision::blocks;
+                             return instance.param == sw::DensePrecision::single ? "single"
+                                    : blocks                                     ? "blocks"
+                                                                                 : "wide";
                          });
 
 }  // namespace

@@ -49,7 +49,7 @@ void check_model() {
         return *rc::gen::container<std::vector<std::int32_t>>(samples, rc::gen::inRange<std::int32_t>(0, 4));
     };
     const bool causal = *rc::gen::arbitrary<bool>();
-    const auto precision = *rc::gen::element(DensePrecision::single, DensePrecision::wide);
+    const auto precision = *rc::gen::element(DensePrecision::single, DensePrecision::blocks, DensePrecision::wide);
     Random random{*rc::gen::arbitrary<std::uint32_t>()};
     Lists history{some(), 4, random};
     Lists candidates{some(), 4, random};
@@ -66,7 +66,7 @@ void check_model() {
     random.fill(gradient);
     const auto logits = model.forward(history.view(), candidates.view());
     const auto of_rows = model.backward(gradient);
-    if (precision == DensePrecision::wide) model.parameters().round_gradients();
+    if (precision != DensePrecision::single) model.parameters().round_gradients();
 
     NamedParameters p{model.parameters()};
     const auto naive = [&] {

@@ -61,7 +61,7 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
         sw::BasicTreeAllReduce<double, sw::OneTower> wide_over_tower{comm, layer.topology(), all};
         sw::BasicTreeAllReduce<float> over_copies{comm, all.between_copies(), all.of_copies()};
         sw::BasicTreeAllReduce<double> wide_over_copies{comm, all.between_copies(), all.of_copies()};
-        const bool wide = config.precision == sw::DensePrecision::wide;
+        const bool wide = config.precision != sw::DensePrecision::single;
         for (int step = 0; step < 3; ++step) {
             const std::int64_t samples = 1 + (comm.rank() + step) % 3;
             std::vector<std::int64_t> ids;
@@ -111,14 +111,14 @@ void expect_same_training(const sw::Topology& topology, const sw::Towers& towers
 
 TEST(layer_modules, learn_as_those_of_a_layer_of_known_type) {
     const sw::Towers two{{"a", "b"}, {"c", "d"}};
-    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::wide})
+    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::blocks, sw::DensePrecision::wide})
         for (const sw::Topology& topology : {sw::Topology{2, 1}, sw::Topology{2, 2}, sw::Topology{4, 2}}) {
             expect_same_training<sw::Dot>(topology, two,
                                           {.per_feature = 1, .per_tower = 1, .dimension = 3, .precision = precision});
             expect_same_training<sw::Cross>(
                 topology, two, {.layers = 2, .rank = 2, .per_tower = 1, .dimension = 4, .precision = precision});
         }
-    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::wide})
+    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::blocks, sw::DensePrecision::wide})
         for (const auto& [topology, groups] :
              {std::pair{sw::Topology{4, 1}, sw::GroupOptions{.count = 2}},
               std::pair{sw::Topology{2, 4},
@@ -126,7 +126,7 @@ TEST(layer_modules, learn_as_those_of_a_layer_of_known_type) {
             expect_same_training<sw::Dot>(
                 topology, two, {.per_feature = 1, .per_tower = 1, .dimension = 3, .precision = precision}, groups);
     // the tower of "a" alone has no parameters: what it makes of the feature is as large
-    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::wide})
+    for (const auto precision : {sw::DensePrecision::single, sw::DensePrecision::blocks, sw::DensePrecision::wide})
         expect_same_training<sw::Dot>(sw::Topology{2, 2}, {{"a"}, {"b", "c", "d"}},
                                       {.per_feature = 1, .per_tower = 0, .dimension = 4, .precision = precision});
 }

@@ -96,7 +96,7 @@ void check_module(typename M::Config config, const TowerShape& shape, std::int64
     module.forward(x.view(), work, y.view(), memory.work());
     module.forward(other.view(), of_other, ignored.view(), memory.work());
     module.backward(work, gradient.view(), x_gradient.view(), memory.work());
-    if (precision == DensePrecision::wide) module.parameters().round_gradients();
+    if (precision != DensePrecision::single) module.parameters().round_gradients();
 
     auto parameters = naive_parameters(module.parameters());
     auto inputs = as_double(x.elements.span());
@@ -151,7 +151,7 @@ const std::vector<Cross::Config> crosses{{.layers = 1, .rank = 0, .per_tower = 1
                                          {.layers = 2, .rank = 3, .per_tower = 2, .dimension = 3}};
 
 TEST(modules, equal_the_definition_and_its_slopes) {
-    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::blocks, DensePrecision::wide})
         for (const TowerShape& shape : shapes)
             for (const std::int64_t rows : {0, 1, 5}) {
                 for (const Dot::Config& config : dots)
@@ -162,7 +162,7 @@ TEST(modules, equal_the_definition_and_its_slopes) {
 }
 
 TEST(modules, say_what_memory_they_take) {
-    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::wide})
+    for (const DensePrecision precision : {DensePrecision::single, DensePrecision::blocks, DensePrecision::wide})
         for (const TowerShape& shape : shapes) {
             for (const Dot::Config& config : dots)
                 check_memory<Dot>(config, shape, precision);

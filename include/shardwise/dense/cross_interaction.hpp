@@ -10,9 +10,9 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/cross_net.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// How DCN lets a sample's vectors meet: a cross network over all of them.

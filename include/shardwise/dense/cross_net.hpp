@@ -16,9 +16,9 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// The cross network of DCN v2 (Wang et al., DCN V2, 2021, section 3): explicit products of features.
@@ -44,7 +44,7 @@ class CrossNet {
         Work& on(std::pmr::memory_resource& memory) noexcept {
             for (Buffer<float>* buffer : {&outputs, &lower, &gradient})
                 buffer->on(memory);
-            wide.on(memory);
+            products.on(memory);
             return *this;
         }
 
@@ -52,7 +52,7 @@ class CrossNet {
         Buffer<float> outputs;   ///< (layer, product and output, samples, width)
         Buffer<float> lower;     ///< (layer, samples, rank)
         Buffer<float> gradient;  ///< (of output, product and way through, samples, width), (samples, rank)
-        WideProducts wide;
+        BatchProducts products;
     };
 
     /// Reserves the parameters of each layer in `set`, which outlives this.
@@ -60,12 +60,12 @@ class CrossNet {
     /// Their names are `<name>.<layer>.u.weight` (width, rank), `.u.bias` and `.v.weight` (rank, width); without a rank
     /// `<name>.<layer>.w.weight` (width, width) and `.w.bias`.
     ///
-    /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients
+    /// \param precision  of products; but with single, backward overwrites the set's wide gradients
     ///
     /// \throws BadInput when the width or the number of layers is not positive, or the rank negative
     CrossNet(ParameterSet& set, const std::string& name, const CrossNetConfig& config,
              DensePrecision precision = DensePrecision::single)
-        : config_{checked(name, config)}, wide_{precision == DensePrecision::wide} {
+        : config_{checked(name, config)}, precision_{precision} {
         for (std::int64_t l = 0; l < config.layers; ++l) {
             const std::string layer = name + "." + std::to_string(l);
             if (config.rank == 0) {
@@ -89,12 +89,12 @@ class CrossNet {
         const std::int64_t weights = config.rank == 0 ? config.width * config.width : 2 * config.width * config.rank;
         return config.layers * (weights + config.width);
     }
-    /// The floats that the first three buffers of a Work need for `samples`, and what its wide products need.
+    /// The floats that the first three buffers of a Work need for `samples`, and what its products need.
     [[nodiscard]] static std::array<std::int64_t, 3> work_floats(const CrossNetConfig& config, std::int64_t samples) {
         return {2 * config.layers * config.width * samples, config.layers * config.rank * samples,
                 (3 * config.width + config.rank) * samples};
     }
-    static void add_needs(const CrossNetConfig& config, std::int64_t samples, WideProducts::Needs& needs) {
+    static void add_needs(const CrossNetConfig& config, std::int64_t samples, BatchProducts::Needs& needs) {
         if (config.rank == 0) return needs.add(samples, config.width, config.width);
         needs.add(samples, config.width, config.rank);
         needs.add(samples, config.rank, config.width);
@@ -119,8 +119,8 @@ class CrossNet {
         for (std::int64_t l = 0; l < config_.layers; ++l) {
             const MatrixView<const float> x = layer_input(work, l);
             const MatrixView<float> z = product(work, l);
-            if (config_.rank != 0) down(l).forward(x, lower(work, l), wide(work));
-            upper(l).forward(config_.rank == 0 ? x : MatrixView<const float>{lower(work, l)}, z, wide(work));
+            if (config_.rank != 0) down(l).forward(x, lower(work, l), products(work));
+            upper(l).forward(config_.rank == 0 ? x : MatrixView<const float>{lower(work, l)}, z, products(work));
             const MatrixView<float> y = output(work, l);
             for (std::int64_t i = 0; i < y.rows(); ++i) {
                 const float* const first = input.row(i);
@@ -168,13 +168,13 @@ class CrossNet {
                 }
             }
             if (config_.rank == 0) {
-                upper(l).backward(layer_input(work, l), dz, wide(work));
-                upper(l).backward_input(dz, through, wide(work));
+                upper(l).backward(layer_input(work, l), dz, products(work));
+                upper(l).backward_input(dz, through, products(work));
             } else {
-                upper(l).backward(lower(work, l), dz, wide(work));
-                upper(l).backward_input(dz, below, wide(work));
-                down(l).backward(layer_input(work, l), below, wide(work));
-                down(l).backward_input(below, through, wide(work));
+                upper(l).backward(lower(work, l), dz, products(work));
+                upper(l).backward_input(dz, below, products(work));
+                down(l).backward(layer_input(work, l), below, products(work));
+                down(l).backward_input(below, through, products(work));
             }
             add(through, dx);
         }
@@ -197,7 +197,7 @@ class CrossNet {
                 to[j] += from[j];
         }
     }
-    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.wide : nullptr; }
+    [[nodiscard]] BatchProducts* products(Work& work) const noexcept { return work.products.in(precision_); }
     [[nodiscard]] const Linear& upper(std::int64_t layer) const { return upper_[static_cast<std::size_t>(layer)]; }
     [[nodiscard]] const Linear& down(std::int64_t layer) const { return down_[static_cast<std::size_t>(layer)]; }
     /// W x + b of a layer.
@@ -215,7 +215,7 @@ class CrossNet {
     }
 
     CrossNetConfig config_;
-    bool wide_;
+    DensePrecision precision_;
     std::vector<Linear> upper_;  // (layer)
     std::vector<Linear> down_;   // (layer), with a rank
 };

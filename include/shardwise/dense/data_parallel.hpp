@@ -13,9 +13,9 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/exact_sum.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/optimizer.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 #include "shardwise/topology/groups.hpp"
 #include "shardwise/topology/replica_groups.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -29,7 +29,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// \tparam G  the group that sums
 /// \param topology     with the towers that G sees; of a replica group, where there are several
 /// \param groups       replica groups: each sums by itself, then the copies do
-/// \param precision    of the parameters: floats travel in single, doubles in wide
+/// \param precision    of the parameters: floats travel in single, doubles in others
 /// \param elements_of  elements_of(rank of the world): of its ParameterSet::values(), equal inside a group and on
 /// copies
 template <Group G = World, class Elements>
@@ -41,7 +41,7 @@ template <Group G = World, class Elements>
             moved += predict_group_all_reduce<T, World>(groups.between_copies(), groups.of_copies(), elements_of);
         return moved;
     };
-    return precision == DensePrecision::wide ? predict(double{}) : predict(float{});
+    return precision == DensePrecision::single ? predict(float{}) : predict(double{});
 }
 /// The same of one group of all ranks.
 template <Group G = World, class Elements>
@@ -54,7 +54,7 @@ template <Group G = World, class Elements>
 ///
 /// Each rank computes the gradients of its own samples, and of a loss that is a mean over the samples of all ranks;
 /// these gradients are summed over the group by BasicTreeAllReduce, so that all ranks have the same bits, and the
-/// copies stay equal. Of parameters in wide precision the sum is taken in double and rounded once, at its end. So
+/// copies stay equal. Of parameters with wide gradients the sum is taken in double and rounded once, at its end. So
 /// goes a step:
 ///
 ///     // ... backward: parameters.gradients() are those of this rank's samples ...
@@ -67,7 +67,7 @@ template <Group G = World, class Elements>
 ///
 /// Warm steps allocate nothing. Cost of a sum over H hosts of L ranks: four rounds, 2 (L - 1) messages inside a host
 /// and 2 (H - 1) across from each rank, and of n elements it sends 2 n (L - 1) / L inside its host and
-/// 2 n / L (H - 1) / H across, of 4 bytes each, 8 in wide precision; `predict_gradient_sum` says it exactly.
+/// 2 n / L (H - 1) / H across, of 4 bytes each, 8 with wide gradients; `predict_gradient_sum` says it exactly.
 /// Copies cost as much again, with H and L theirs.
 /// \tparam Optimizer  DenseSgd, DenseAdagrad, DenseAdam, AnyDenseOptimizer or one's own
 /// \tparam G          whose copies are equal: World, or OneTower for the modules of towers
@@ -153,9 +153,7 @@ class DataParallel {
     /// Its state and steps are what a checkpoint holds.
     [[nodiscard]] Optimizer& optimizer() noexcept { return optimizer_; }
     /// In which gradients are summed: that which the parameters were allocated with.
-    [[nodiscard]] DensePrecision precision() const noexcept {
-        return wide() ? DensePrecision::wide : DensePrecision::single;
-    }
+    [[nodiscard]] DensePrecision precision() const noexcept { return parameters_->precision(); }
     /// What a sum moves. Not collective: a pure function, the same on all ranks.
     [[nodiscard]] TrafficMatrix predict_sum() const requires std::is_same_v<G, World> {
         const std::int64_t elements = parameters_->span_elements();
@@ -163,7 +161,7 @@ class DataParallel {
     }
 
   private:
-    [[nodiscard]] bool wide() const noexcept { return !parameters_->wide_gradients().empty(); }
+    [[nodiscard]] bool wide() const noexcept { return precision() != DensePrecision::single; }
     void scale(double weight) {
         for (double& gradient : parameters_->wide_gradients())
             gradient *= weight;

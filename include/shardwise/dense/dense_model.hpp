@@ -17,9 +17,9 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// The dense part of a recommendation model: bottom MLP, an interaction with the embeddings, top MLP.

@@ -12,8 +12,8 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// Layer normalization (Ba, Kiros and Hinton, "Layer Normalization", 2016).
@@ -38,13 +38,13 @@ class LayerNorm {
     };
 
     /// Reserves `<name>.weight` (1, width) and `<name>.bias` (1, width) in `set`, which outlives this.
-    /// \param precision  wide: backward overwrites the set's wide gradients
+    /// \param precision  but with single, backward overwrites the set's wide gradients
     /// \throws BadInput when the width is not positive or a name is taken
     LayerNorm(ParameterSet& set, const std::string& name, std::int64_t width,
               DensePrecision precision = DensePrecision::single)
         : weight_{&set.reserve(name + ".weight", 1, width)},
           bias_{&set.reserve(name + ".bias", 1, width)},
-          wide_{precision == DensePrecision::wide} {}
+          precision_{precision} {}
 
     [[nodiscard]] std::int64_t width() const noexcept { return weight_->columns; }
 
@@ -86,7 +86,7 @@ class LayerNorm {
     /// \param dx        (rows, width), with respect to x; may be dy
     void backward(const Work& work, MatrixView<const float> x, MatrixView<const float> dy, MatrixView<float> dx) const {
         SHARDWISE_ASSERT(work.scales.size() == static_cast<std::size_t>(2 * x.rows()) && dy.rows() == x.rows());
-        if (wide_) {
+        if (precision_ != DensePrecision::single) {
             parameters_backward(work, x, dy, weight_->wide_gradient.data(), bias_->wide_gradient.data());
         } else {
             parameters_backward(work, x, dy, weight_->gradient.data(), bias_->gradient.data());
@@ -133,7 +133,7 @@ class LayerNorm {
 
     const Parameter* weight_;
     const Parameter* bias_;
-    bool wide_;
+    DensePrecision precision_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

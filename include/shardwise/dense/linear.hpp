@@ -9,10 +9,10 @@
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/dense/activation.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/gemm.hpp"
 #include "shardwise/dense/initialization.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// An affine map, with the activation that follows it.
@@ -55,11 +55,11 @@ class Linear {
 
     /// y = Activation(x W^T + b). Not collective; 2 * samples * inputs * outputs flops.
     /// \param x  (samples, inputs) \param y  (samples, outputs), does not overlap x
-    /// \param wide  sums products in double; null: in single precision
+    /// \param products  in which they are taken; null: one product in single precision
     template <class Activation = Identity>
-    void forward(MatrixView<const float> x, MatrixView<float> y, WideProducts* wide = nullptr) const {
-        if (wide != nullptr) {
-            wide->nt(x, weight_->value, y);
+    void forward(MatrixView<const float> x, MatrixView<float> y, BatchProducts* products = nullptr) const {
+        if (products != nullptr) {
+            products->nt(x, weight_->value, y);
         } else {
             gemm_nt(x, weight_->value, y);
         }
@@ -72,10 +72,10 @@ class Linear {
     /// Overwrites the gradients of weight and bias, given the gradient with respect to z = x W^T + b.
     /// A bias gradient is summed in the order of the samples, from +0. Not collective; as many flops as forward.
     /// \param x  (samples, inputs), as in forward \param dz  (samples, outputs)
-    /// \param wide  overwrites the wide gradients instead, of a set that has some
-    void backward(MatrixView<const float> x, MatrixView<const float> dz, WideProducts* wide = nullptr) const {
-        if (wide != nullptr) {
-            wide->tn(dz, x, weight_->wide_gradient);
+    /// \param products  overwrites the wide gradients instead, of a set that has some
+    void backward(MatrixView<const float> x, MatrixView<const float> dz, BatchProducts* products = nullptr) const {
+        if (products != nullptr) {
+            products->tn(dz, x, weight_->wide_gradient);
             if (bias_ != nullptr) sum_samples(dz, bias_->wide_gradient.data());
         } else {
             gemm_tn(dz, x, weight_->gradient);
@@ -85,9 +85,9 @@ class Linear {
 
     /// The gradient with respect to x, dx = dz W. Not collective; as many flops as forward.
     /// \param dz  (samples, outputs) \param dx  (samples, inputs), does not overlap dz
-    void backward_input(MatrixView<const float> dz, MatrixView<float> dx, WideProducts* wide = nullptr) const {
-        if (wide != nullptr) {
-            wide->nn(dz, weight_->value, dx);
+    void backward_input(MatrixView<const float> dz, MatrixView<float> dx, BatchProducts* products = nullptr) const {
+        if (products != nullptr) {
+            products->nn(dz, weight_->value, dx);
         } else {
             gemm_nn(dz, weight_->value, dx);
         }

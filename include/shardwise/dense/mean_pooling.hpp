@@ -8,9 +8,9 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// What a pooling of histories is, and the one that learns nothing.

@@ -19,9 +19,9 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// A multi-layer perceptron.
@@ -41,7 +41,7 @@ class Mlp {
     /// Their names are `<name>.<layer>.weight` and `<name>.<layer>.bias`.
     /// \param widths  inputs, outputs of each hidden layer, outputs; at least two, all positive
     /// \param work    where outputs and gradients of the layers live; a MemoryAccount's `work()`
-    /// \param precision  wide: products are summed in double, and backward overwrites the set's wide gradients
+    /// \param precision  of products; but with single, backward overwrites the set's wide gradients
     /// \throws BadInput when there are fewer than two widths or one is not positive
     Mlp(ParameterSet& set, const std::string& name, std::span<const std::int64_t> widths,
         std::pmr::memory_resource& work, DensePrecision precision = DensePrecision::single)
@@ -54,7 +54,7 @@ class Mlp {
             widest_ = std::max(widest_, widths[i]);
         }
         outputs_.resize(layers_.size());
-        if (precision == DensePrecision::wide) wide_.emplace(work);
+        if (precision != DensePrecision::single) products_.emplace(precision, work);
     }
 
     [[nodiscard]] std::int64_t inputs() const noexcept { return layers_.front().inputs(); }
@@ -81,9 +81,9 @@ class Mlp {
             outputs_[i] = {place, input.rows(), layers_[i].outputs()};
             place += padded(input.rows() * layers_[i].outputs());
             if (i + 1 < layers_.size())
-                layers_[i].template forward<Hidden>(input_of(i), outputs_[i], wide());
+                layers_[i].template forward<Hidden>(input_of(i), outputs_[i], products());
             else
-                layers_[i].template forward<Last>(input_of(i), outputs_[i], wide());
+                layers_[i].template forward<Last>(input_of(i), outputs_[i], products());
         }
         return outputs_.back();
     }
@@ -93,7 +93,7 @@ class Mlp {
     /// \param gradient  (samples, outputs), with respect to the output of the last forward
     void backward(MatrixView<const float> gradient) {
         const MatrixView<const float> dz = backward_to_first(gradient);
-        layers_.front().backward(input_, dz, wide());
+        layers_.front().backward(input_, dz, products());
     }
 
     /// As backward, and writes the gradient with respect to the input. 4 * samples flops a weight.
@@ -101,12 +101,12 @@ class Mlp {
     /// \param input_gradient  (samples, inputs), overlaps neither input nor gradient
     void backward(MatrixView<const float> gradient, MatrixView<float> input_gradient) {
         const MatrixView<const float> dz = backward_to_first(gradient);
-        layers_.front().backward(input_, dz, wide());
-        layers_.front().backward_input(dz, input_gradient, wide());
+        layers_.front().backward(input_, dz, products());
+        layers_.front().backward_input(dz, input_gradient, products());
     }
 
   private:
-    [[nodiscard]] WideProducts* wide() noexcept { return wide_ ? &*wide_ : nullptr; }
+    [[nodiscard]] BatchProducts* products() noexcept { return products_ ? &*products_ : nullptr; }
     static std::size_t padded(std::int64_t floats) noexcept {
         constexpr std::size_t step = buffer_alignment / sizeof(float);
         return (static_cast<std::size_t>(floats) + step - 1) / step * step;
@@ -128,8 +128,8 @@ class Mlp {
         }
         for (std::size_t i = layers_.size() - 1; i > 0; --i, which ^= 1) {
             const MatrixView<float> dx{gradient_buffers_[which].data(), input_.rows(), layers_[i].inputs()};
-            layers_[i].backward(outputs_[i - 1], gradient, wide());
-            layers_[i].backward_input(gradient, dx, wide());
+            layers_[i].backward(outputs_[i - 1], gradient, products());
+            layers_[i].backward_input(gradient, dx, products());
             activate_backward<Hidden>(outputs_[i - 1], dx, dx);
             gradient = dx;
         }
@@ -137,7 +137,7 @@ class Mlp {
     }
 
     std::vector<Linear> layers_;
-    std::optional<WideProducts> wide_;
+    std::optional<BatchProducts> products_;
     std::int64_t widest_ = 0;  // outputs of the widest layer
     MatrixView<const float> input_;
     std::vector<MatrixView<float>> outputs_;  // (samples, outputs) of each layer, in output_buffer_

@@ -13,12 +13,12 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/gemm.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/softmax.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// Multi-head attention over lists of different lengths (Vaswani et al., "Attention Is All You Need", 2017, section
@@ -60,7 +60,7 @@ class MultiHeadAttention {
         Work& on(std::pmr::memory_resource& memory) noexcept {
             for (Buffer<float>* buffer : {&questions, &items, &attention, &gradients, &scores})
                 buffer->on(memory);
-            wide.on(memory);
+            products.on(memory);
             return *this;
         }
 
@@ -69,16 +69,17 @@ class MultiHeadAttention {
         Buffer<float> attention;  ///< sample by sample: (heads, its questions, its items)
         Buffer<float> gradients;  ///< of all that, and (items, width)
         Buffer<float> scores;     ///< of one head of a sample
-        WideProducts wide;
+        BatchProducts products;
     };
 
     /// Reserves `<name>.query.weight` (width, width) and `.bias` (1, width), and the same for `key`, `value` and `out`,
-    /// in `set`, which outlives this. \param precision  wide: the projections are summed in double, and backward
-    /// overwrites the set's wide gradients \throws BadInput when the heads do not divide the width, or a name is taken
+    /// in `set`, which outlives this. \param precision  of the projections; but with single,
+    /// backward overwrites the set's wide gradients \throws BadInput when the heads do not divide the width, or a name
+    /// is taken
     MultiHeadAttention(ParameterSet& set, const std::string& name, const AttentionConfig& config,
                        DensePrecision precision = DensePrecision::single)
         : config_{checked(name, config)},
-          wide_{precision == DensePrecision::wide},
+          precision_{precision},
           query_{set, name + ".query", config.width, config.width},
           key_{set, name + ".key", config.width, config.width},
           value_{set, name + ".value", config.width, config.width},
@@ -102,9 +103,9 @@ class MultiHeadAttention {
         const MatrixView<float> answers = matrix(work.questions, 1, x.rows.rows());
         const MatrixView<float> k = matrix(work.items, 0, h.rows.rows());
         const MatrixView<float> v = matrix(work.items, 1, h.rows.rows());
-        query_.forward(x.rows, q, wide(work));
-        key_.forward(h.rows, k, wide(work));
-        value_.forward(h.rows, v, wide(work));
+        query_.forward(x.rows, q, products(work));
+        key_.forward(h.rows, k, products(work));
+        value_.forward(h.rows, v, products(work));
         std::int64_t pairs = 0;
         for_each_sample(x, h, [&](const Sample& s) { pairs += s.questions * s.items; });
         work.attention.resize(static_cast<std::size_t>(pairs * config_.heads));
@@ -113,7 +114,7 @@ class MultiHeadAttention {
             softmax(head.attention, scale(), mask);
             gemm_nn(head.attention, head.of_items(v), head.of_questions(answers));
         });
-        out_.forward(answers, y, wide(work));
+        out_.forward(answers, y, products(work));
     }
 
     /// Overwrites the gradients of all four layers.
@@ -140,8 +141,8 @@ class MultiHeadAttention {
         const MatrixView<float> dv = next(items);
         const MatrixView<float> through_values = next(items);
 
-        out_.backward(answers, gradient, wide(work));
-        out_.backward_input(gradient, d_answers, wide(work));
+        out_.backward(answers, gradient, products(work));
+        out_.backward_input(gradient, d_answers, products(work));
         for_each_head(x, h, work, [&](const Head& head) {
             const MatrixView<float> scores{
                 work.scores.resize(static_cast<std::size_t>(head.sample.questions * head.sample.items)).data(),
@@ -152,12 +153,12 @@ class MultiHeadAttention {
             gemm_nn(scores, head.of_items(k), head.of_questions(dq));
             gemm_tn(scores, head.of_questions(q), head.of_items(dk));
         });
-        query_.backward(x.rows, dq, wide(work));
-        query_.backward_input(dq, dx, wide(work));
-        key_.backward(h.rows, dk, wide(work));
-        key_.backward_input(dk, dh, wide(work));
-        value_.backward(h.rows, dv, wide(work));
-        value_.backward_input(dv, through_values, wide(work));
+        query_.backward(x.rows, dq, products(work));
+        query_.backward_input(dq, dx, products(work));
+        key_.backward(h.rows, dk, products(work));
+        key_.backward_input(dk, dh, products(work));
+        value_.backward(h.rows, dv, products(work));
+        value_.backward_input(dv, through_values, products(work));
         for (std::int64_t i = 0; i < items; ++i) {
             const float* from = through_values.row(i);
             float* __restrict to = dh.row(i);
@@ -191,7 +192,7 @@ class MultiHeadAttention {
         config.validate(name);
         return config;
     }
-    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.wide : nullptr; }
+    [[nodiscard]] BatchProducts* products(Work& work) const noexcept { return work.products.in(precision_); }
     [[nodiscard]] double scale() const {
         return 1.0 / std::sqrt(static_cast<double>(config_.width) / static_cast<double>(config_.heads));
     }
@@ -227,7 +228,7 @@ class MultiHeadAttention {
     }
 
     AttentionConfig config_;
-    bool wide_;
+    DensePrecision precision_;
     Linear query_;
     Linear key_;
     Linear value_;

@@ -15,7 +15,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
-#include "shardwise/dense/wide_products.hpp"
+#include "shardwise/dense/batch_products.hpp"
 
 /// \file
 /// The dense parameters of a model: named matrices in one span of values and one span of gradients.
@@ -66,16 +66,17 @@ class ParameterSet {
             .name = std::move(name), .index = index, .rows = rows, .columns = columns, .value = {}, .gradient = {}});
     }
 
-    /// Makes room for all values and gradients, all zero. Two allocations of the padded size, and with DensePrecision
-    /// wide a third for gradients in double. \throws BadInput when the set is allocated already
+    /// Makes room for all values and gradients, all zero. Two allocations of the padded size, and but with
+    /// DensePrecision::single a third for gradients in double. \throws BadInput when the set is allocated already
     void allocate(DensePrecision precision = DensePrecision::single) {
         if (allocated_) throw BadInput{"the parameters are allocated twice: allocate once, after the last reserve"};
+        precision_ = precision;
         std::size_t total = 0;
         for (const Parameter& parameter : parameters_)
             total += padded(parameter);
         float* value = values_.assign_zero(total).data();
         float* gradient = gradients_.assign_zero(total).data();
-        double* wide = precision == DensePrecision::wide ? wide_gradients_.assign_zero(total).data() : nullptr;
+        double* wide = precision != DensePrecision::single ? wide_gradients_.assign_zero(total).data() : nullptr;
         for (Parameter& parameter : parameters_) {
             if (wide != nullptr) {
                 parameter.wide_gradient = {wide, parameter.rows, parameter.columns};
@@ -94,7 +95,7 @@ class ParameterSet {
         const auto total = static_cast<std::size_t>(span_elements());
         return static_cast<std::int64_t>(
             2 * buffer_capacity(total * sizeof(float)) +
-            (precision == DensePrecision::wide ? buffer_capacity(total * sizeof(double)) : 0));
+            (precision != DensePrecision::single ? buffer_capacity(total * sizeof(double)) : 0));
     }
     /// Elements of values() once what is reserved so far is allocated.
     [[nodiscard]] std::int64_t span_elements() const {
@@ -118,6 +119,8 @@ class ParameterSet {
     [[nodiscard]] std::span<float> gradients() noexcept { return gradients_.span(); }
     [[nodiscard]] std::span<const float> gradients() const noexcept { return gradients_.span(); }
 
+    /// That which they were allocated with.
+    [[nodiscard]] DensePrecision precision() const noexcept { return precision_; }
     /// Gradients in double of all parameters, at the same places; empty in single precision.
     [[nodiscard]] std::span<double> wide_gradients() noexcept { return wide_gradients_.span(); }
     /// Rounds the wide gradients, summed over ranks, into gradients().
@@ -148,6 +151,7 @@ class ParameterSet {
     Buffer<float> values_;
     Buffer<float> gradients_;
     Buffer<double> wide_gradients_;
+    DensePrecision precision_ = DensePrecision::single;
     bool allocated_ = false;
 };
 

@@ -8,10 +8,10 @@
 
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/initialization.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// Learned positions: where in a history an item stands.
@@ -23,11 +23,11 @@ namespace shardwise::inline SHARDWISE_ABI {
 class LearnedPositions {
   public:
     /// Reserves `<name>.weight` (positions, width) in `set`, which outlives this.
-    /// \param precision  wide: backward overwrites the set's wide gradients
+    /// \param precision  but with single, backward overwrites the set's wide gradients
     /// \throws BadInput when a size is not positive or the name is taken
     LearnedPositions(ParameterSet& set, const std::string& name, std::int64_t positions, std::int64_t width,
                      DensePrecision precision = DensePrecision::single)
-        : weight_{&set.reserve(name + ".weight", positions, width)}, wide_{precision == DensePrecision::wide} {}
+        : weight_{&set.reserve(name + ".weight", positions, width)}, precision_{precision} {}
 
     /// The longest list that has positions.
     [[nodiscard]] std::int64_t positions() const noexcept { return weight_->rows; }
@@ -58,7 +58,7 @@ class LearnedPositions {
     /// `gradient` itself.
     /// \param lists  as in forward; its lengths count \param gradient  (rows, width), with respect to y
     void backward(const JaggedRows& lists, MatrixView<const float> gradient) const {
-        if (wide_) {
+        if (precision_ != DensePrecision::single) {
             sum(lists, gradient, weight_->wide_gradient);
         } else {
             sum(lists, gradient, weight_->gradient);
@@ -81,7 +81,7 @@ class LearnedPositions {
     }
 
     const Parameter* weight_;
-    bool wide_;
+    DensePrecision precision_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -17,11 +17,11 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/mean_pooling.hpp"
 #include "shardwise/dense/mlp.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// The dense part of a model of sequences: a pooled history beside each candidate, and an MLP.

@@ -10,12 +10,12 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/mean_pooling.hpp"
 #include "shardwise/dense/multi_head_attention.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/positions.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// A history as a candidate sees it.

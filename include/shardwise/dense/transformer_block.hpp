@@ -14,13 +14,13 @@
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/dense/activation.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/layer_norm.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/multi_head_attention.hpp"
 #include "shardwise/dense/parameter.hpp"
 #include "shardwise/dense/softmax.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// A block of a Transformer encoder over lists of different lengths.
@@ -58,7 +58,7 @@ class TransformerBlock {
     /// \throws BadInput when the heads do not divide the width, hidden is not positive or a name is taken
     TransformerBlock(ParameterSet& set, const std::string& name, const TransformerConfig& config,
                      DensePrecision precision = DensePrecision::single)
-        : wide_{precision == DensePrecision::wide},
+        : precision_{precision},
           attention_{set, name + ".attention", config.attention, precision},
           norm1_{set, name + ".norm1", config.attention.width, precision},
           norm2_{set, name + ".norm2", config.attention.width, precision},
@@ -84,8 +84,8 @@ class TransformerBlock {
         attention_.forward({normal1, x.lengths}, {normal1, x.lengths}, mask, a, work.attention);
         add(x.rows, a);
         norm2_.forward(a, normal2, work.second);
-        up_.forward<Relu>(normal2, h, wide(work));
-        down_.forward(h, y, wide(work));
+        up_.forward<Relu>(normal2, h, products(work));
+        down_.forward(h, y, products(work));
         add(a, y);
     }
 
@@ -95,11 +95,11 @@ class TransformerBlock {
     void backward(Work& work, const JaggedRows& x, MatrixView<const float> dy, MatrixView<float> dx) const {
         const auto [normal1, normal2, a, da, through] = matrices(work, x.rows.rows());
         const auto [h, dh] = hidden(work, x.rows.rows());
-        down_.backward(h, dy, wide(work));
-        down_.backward_input(dy, dh, wide(work));
+        down_.backward(h, dy, products(work));
+        down_.backward_input(dy, dh, products(work));
         activate_backward<Relu>(h, dh, dh);
-        up_.backward(normal2, dh, wide(work));
-        up_.backward_input(dh, da, wide(work));
+        up_.backward(normal2, dh, products(work));
+        up_.backward_input(dh, da, products(work));
         norm2_.backward(work.second, a, da, da);
         add(dy, da);
         const JaggedRows lists{normal1, x.lengths};
@@ -110,7 +110,7 @@ class TransformerBlock {
     }
 
   private:
-    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.attention.wide : nullptr; }
+    [[nodiscard]] BatchProducts* products(Work& work) const noexcept { return work.attention.products.in(precision_); }
     [[nodiscard]] std::array<MatrixView<float>, 5> matrices(Work& work, std::int64_t rows) const {
         const std::int64_t width = norm1_.width();
         float* data = work.rows.resize(static_cast<std::size_t>(5 * rows * width)).data();
@@ -134,7 +134,7 @@ class TransformerBlock {
         }
     }
 
-    bool wide_;
+    DensePrecision precision_;
     MultiHeadAttention attention_;
     LayerNorm norm1_;
     LayerNorm norm2_;

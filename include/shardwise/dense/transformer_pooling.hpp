@@ -14,6 +14,7 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/jagged_rows.hpp"
 #include "shardwise/dense/layer_norm.hpp"
 #include "shardwise/dense/mean_pooling.hpp"
@@ -21,7 +22,6 @@
 #include "shardwise/dense/positions.hpp"
 #include "shardwise/dense/softmax.hpp"
 #include "shardwise/dense/transformer_block.hpp"
-#include "shardwise/dense/wide_products.hpp"
 
 /// \file
 /// A history as a small Transformer sums it up.

@@ -262,11 +262,11 @@ SHARDWISE_INLINE std::string Flight::difference_among(const std::vector<int>& ot
 SHARDWISE_INLINE void Flight::throw_other_layer(std::size_t s, const std::vector<int>& others) {
     const int rank = *std::min_element(others.begin(), others.end());
     const std::string differs = facts_ ? difference_among(others) : std::string{};
-    throw Mismatch{
-        concat({at(s), ": rank ", rank, " runs another layer", differs.empty() ? "" : " (", differs,
-                differs.empty() ? "" : ")",
-                ": give every rank the same policies, tables, row plan, options and number of steps, and start batches "
-                "of one kind together"})};
+    const std::string why = differs.empty() ? std::string{} : concat({" (", differs, ")"});
+    constexpr const char* remedy =
+        ": give every rank the same policies, tables, row plan, options and number of steps, and start batches of one "
+        "kind together";
+    throw Mismatch{concat({at(s), ": rank ", rank, " runs another layer", why, remedy})};
 }
 
 /// An error that no round made everybody's is thrown on this rank alone. The plans of layers have none: all of theirs

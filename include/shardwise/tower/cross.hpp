@@ -15,10 +15,10 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/cross_net.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/tower/parameters.hpp"
@@ -59,9 +59,7 @@ class Cross {
     };
 
     Cross(const Config& config, const TowerShape& shape, std::uint64_t seed, MemoryAccount& memory)
-        : parameters_{memory.tables()},
-          parts_{parameters_, config, shape},
-          wide_{config.precision == DensePrecision::wide} {
+        : parameters_{memory.tables()}, parts_{parameters_, config, shape}, precision_{config.precision} {
         parameters_.allocate(config.precision);
         parts_.net.initialize(detail::tower_seed(seed, shape));
         if (parts_.map) parts_.map->initialize(detail::tower_seed(seed, shape));
@@ -104,12 +102,10 @@ class Cross {
         detail::with_parameters<Parts>(config, shape, [&](const ParameterSet&, const Parts& parts) {
             for (const std::int64_t floats : CrossNet::work_floats(parts.net.config(), rows))
                 tally.need(4 * floats);
-            WideProducts::Needs needs;
-            if (config.precision == DensePrecision::wide) {
-                CrossNet::add_needs(parts.net.config(), rows, needs);
-                if (parts.map) needs.add(rows, parts.map->inputs(), parts.map->outputs());
-            }
-            for (const std::int64_t bytes : {needs.a, needs.b, needs.c})
+            BatchProducts::Needs needs{.precision = config.precision};
+            CrossNet::add_needs(parts.net.config(), rows, needs);
+            if (parts.map) needs.add(rows, parts.map->inputs(), parts.map->outputs());
+            for (const std::int64_t bytes : needs.bytes)
                 tally.need(bytes);
             tally.need(parts.map ? 4 * rows * parts.map->inputs() : 0);
             return 0;
@@ -120,7 +116,7 @@ class Cross {
         work.through.on(memory);
         const MatrixView<const float> crossed = parts_.net.forward(in, work.net.on(memory));
         if (parts_.map)
-            parts_.map->forward(crossed, out, wide(work));
+            parts_.map->forward(crossed, out, products(work));
         else
             std::copy_n(crossed.data(), crossed.rows() * crossed.columns(), out.data());
     }
@@ -131,8 +127,8 @@ class Cross {
         const MatrixView<float> through{
             work.through.resize(static_cast<std::size_t>(crossed.rows() * crossed.columns())).data(), crossed.rows(),
             crossed.columns()};
-        parts_.map->backward(crossed, gradient, wide(work));
-        parts_.map->backward_input(gradient, through, wide(work));
+        parts_.map->backward(crossed, gradient, products(work));
+        parts_.map->backward_input(gradient, through, products(work));
         parts_.net.backward(work.net, through, in_gradient);
     }
 
@@ -151,11 +147,11 @@ class Cross {
         static std::string prefix(const TowerShape& shape) { return concat({"tower.", shape.tower, "."}); }
     };
 
-    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.net.wide : nullptr; }
+    [[nodiscard]] BatchProducts* products(Work& work) const noexcept { return work.net.products.in(precision_); }
 
     ParameterSet parameters_;
     Parts parts_;
-    bool wide_;
+    DensePrecision precision_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

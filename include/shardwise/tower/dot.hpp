@@ -16,9 +16,9 @@
 #include "shardwise/core/error.hpp"
 #include "shardwise/core/matrix.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/dense/batch_products.hpp"
 #include "shardwise/dense/linear.hpp"
 #include "shardwise/dense/parameter.hpp"
-#include "shardwise/dense/wide_products.hpp"
 #include "shardwise/embedding/lanes/tower_module.hpp"
 #include "shardwise/plan/memory.hpp"
 #include "shardwise/tower/parameters.hpp"
@@ -54,13 +54,11 @@ class Dot {
     struct Work {
         MatrixView<const float> in = {};
         Buffer<float> through;  // (rows, elements of a feature): by way of the feature's own maps, with both kinds
-        WideProducts wide;
+        BatchProducts products;
     };
 
     Dot(const Config& config, const TowerShape& shape, std::uint64_t seed, MemoryAccount& memory)
-        : parameters_{memory.tables()},
-          maps_{parameters_, config, shape},
-          wide_{config.precision == DensePrecision::wide} {
+        : parameters_{memory.tables()}, maps_{parameters_, config, shape}, precision_{config.precision} {
         parameters_.allocate(config.precision);
         for (const Linear& map : maps_.features)
             map.initialize(detail::tower_seed(seed, shape));
@@ -110,13 +108,11 @@ class Dot {
     static void work_bytes(const Config& config, const TowerShape& shape, std::int64_t rows, MemoryTally& tally) {
         detail::with_parameters<Maps>(config, shape, [&](const ParameterSet&, const Maps& maps) {
             tally.need(4 * maps.through_columns() * rows);
-            WideProducts::Needs needs;
-            if (config.precision == DensePrecision::wide) {
-                for (const Linear& map : maps.features)
-                    needs.add(rows, map.inputs(), map.outputs());
-                if (maps.all) needs.add(rows, maps.all->inputs(), maps.all->outputs());
-            }
-            for (const std::int64_t bytes : {needs.a, needs.b, needs.c})
+            BatchProducts::Needs needs{.precision = config.precision};
+            for (const Linear& map : maps.features)
+                needs.add(rows, map.inputs(), map.outputs());
+            if (maps.all) needs.add(rows, maps.all->inputs(), maps.all->outputs());
+            for (const std::int64_t bytes : needs.bytes)
                 tally.need(bytes);
             return 0;
         });
@@ -125,15 +121,15 @@ class Dot {
     void forward(MatrixView<const float> in, Work& work, MatrixView<float> out, std::pmr::memory_resource& memory) {
         work.in = in;
         work.through.on(memory);
-        work.wide.on(memory);
+        work.products.on(memory);
         if (maps_.passes_on()) {
             std::copy_n(in.data(), in.rows() * in.columns(), out.data());
             return;
         }
         maps_.for_features([&](const Linear& map, std::int64_t input, std::int64_t output) {
-            map.forward(in.columns_from(input, map.inputs()), out.columns_from(output, map.outputs()), wide(work));
+            map.forward(in.columns_from(input, map.inputs()), out.columns_from(output, map.outputs()), products(work));
         });
-        if (maps_.all) maps_.all->forward(in, out.columns_from(maps_.all_output, maps_.all->outputs()), wide(work));
+        if (maps_.all) maps_.all->forward(in, out.columns_from(maps_.all_output, maps_.all->outputs()), products(work));
     }
     void backward(Work& work, MatrixView<const float> gradient, MatrixView<float> in_gradient,
                   std::pmr::memory_resource&) {
@@ -143,17 +139,17 @@ class Dot {
         }
         if (maps_.all) {
             const MatrixView<const float> mine = gradient.columns_from(maps_.all_output, maps_.all->outputs());
-            maps_.all->backward(work.in, mine, wide(work));
-            maps_.all->backward_input(mine, in_gradient, wide(work));
+            maps_.all->backward(work.in, mine, products(work));
+            maps_.all->backward_input(mine, in_gradient, products(work));
         }
         work.through.resize(static_cast<std::size_t>(maps_.through_columns() * gradient.rows()));
         maps_.for_features([&](const Linear& map, std::int64_t input, std::int64_t output) {
             const MatrixView<const float> mine = gradient.columns_from(output, map.outputs());
             const MatrixView<float> to = in_gradient.columns_from(input, map.inputs());
-            map.backward(work.in.columns_from(input, map.inputs()), mine, wide(work));
-            if (!maps_.all) return map.backward_input(mine, to, wide(work));
+            map.backward(work.in.columns_from(input, map.inputs()), mine, products(work));
+            if (!maps_.all) return map.backward_input(mine, to, products(work));
             const MatrixView<float> through{work.through.data(), gradient.rows(), map.inputs()};
-            map.backward_input(mine, through, wide(work));
+            map.backward_input(mine, through, products(work));
             for (std::int64_t i = 0; i < to.rows(); ++i)
                 for (std::int64_t j = 0; j < to.columns(); ++j)
                     to(i, j) += through(i, j);
@@ -197,11 +193,11 @@ class Dot {
         }
     };
 
-    [[nodiscard]] WideProducts* wide(Work& work) const noexcept { return wide_ ? &work.wide : nullptr; }
+    [[nodiscard]] BatchProducts* products(Work& work) const noexcept { return work.products.in(precision_); }
 
     ParameterSet parameters_;
     Maps maps_;
-    bool wide_;
+    DensePrecision precision_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI
