@@ -122,7 +122,7 @@ def steps(found):
            "samples/s"]
     for name, values, one in found:
         if name == "step":
-            yield [str(values["ranks"]), str(values["dim"]), "double" if values["wide"] else "float",
+            yield [str(values["ranks"]), str(values["dim"]), ("float", "blocks", "double")[values["sums"]],
                    f'{one["median_ms"]:.1f}', f'{one["low_ms"]:.1f} to {one["high_ms"]:.1f}',
                    f'{one["compute_ms"]:.1f}', f'{one["exchange_ms"]:.1f}', f'{one["exposed_exchange_ms"]:.1f}',
                    f'{one["dense_reduction_ms"]:.1f}',
