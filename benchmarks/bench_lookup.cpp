@@ -1,11 +1,12 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// The pooled lookup of the host, alone and as the forward pass of a layer on one rank, on 8 tables and 8192 samples.
-// Its ceiling reads the same rows and writes an output of the same shape, with huge pages and the best of several
-// prefetch distances, in the same process, run by run.
+// The pooled lookup of the host, alone and as the forward pass of a layer on one rank, on 8 tables and 8192 samples
+// unless told otherwise. Its ceiling reads the same rows and writes an output of the same shape, with huge pages and
+// the best of several prefetch distances, in the same process, run by run.
 //
-//   bench_lookup [--rows=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_lookup [--tables=N] [--rows=N] [--samples=N] [--quick=1] [--ceiling=0] [--benchmark_filter=...]
+//                [--benchmark_format=json]
 
 #include <algorithm>
 #include <cstddef>
@@ -29,8 +30,8 @@ using shardwise_bench::Shape;
 using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
 
-std::int64_t rows = 1'000'000;  // a table
-bool with_ceiling = true;       // without: only the kernel, again and again, with whatever caches it leaves itself
+shardwise_bench::Sizes sizes;
+bool with_ceiling = true;  // without: only the kernel, again and again, with whatever caches it leaves itself
 
 /// All tables of one dim, kept from benchmark to benchmark.
 const float* tables(int dim) {
@@ -39,7 +40,7 @@ const float* tables(int dim) {
     static shardwise::Buffer<float> weights;
     if (dim != last) {
         weights.release();
-        weights.on(memory).resize(static_cast<std::size_t>(Shape::tables * rows * dim));
+        weights.on(memory).resize(static_cast<std::size_t>(sizes.tables * sizes.rows * dim));
         for (std::size_t i = 0; i < weights.size(); ++i)
             weights[i] = static_cast<float>(i & 1023U) * 0.001F;
         last = dim;
@@ -86,21 +87,21 @@ double time_of_reading(const std::vector<shardwise::LookupArguments>& arguments,
 /// What the kernel reads and writes, a table each.
 struct Problem {
     explicit Problem(const Shape& shape)
-        : lengths(static_cast<std::size_t>(Shape::samples), shape.bag),
-          local(static_cast<std::size_t>(Shape::tables * shape.ids())) {
+        : lengths(static_cast<std::size_t>(shape.samples), shape.bag),
+          local(static_cast<std::size_t>(shape.tables * shape.ids())) {
         const auto batch = shape.batch();
         for (std::size_t i = 0; i < local.size(); ++i)
             local[i] = static_cast<shardwise::LocalRow>(batch.values[i]);
-        out.on(memory).assign_zero(static_cast<std::size_t>(Shape::samples * shape.width()));
-        for (int t = 0; t < Shape::tables; ++t)
+        out.on(memory).assign_zero(static_cast<std::size_t>(shape.samples * shape.width()));
+        for (int t = 0; t < shape.tables; ++t)
             arguments.push_back({.table = tables(shape.dim) + t * shape.rows * shape.dim,
                                  .dim = shape.dim,
-                                 .bags = Shape::samples,
+                                 .bags = shape.samples,
                                  .ids = shape.ids(),
                                  .lengths = shape.bag == 1 ? nullptr : lengths.data(),
                                  .rows = local.data() + t * shape.ids(),
                                  .weights = nullptr,
-                                 .out = out.data() + t * Shape::samples * shape.dim});
+                                 .out = out.data() + t * shape.samples * shape.dim});
     }
     std::vector<std::int32_t> lengths;
     std::vector<shardwise::LocalRow> local;
@@ -111,11 +112,11 @@ struct Problem {
 
 std::int64_t bytes_of(const Shape& shape) {
     const std::int64_t row = 4 * shape.dim;
-    return Shape::tables * (shape.ids() * (row + 4) + Shape::samples * (row + (shape.bag == 1 ? 0 : 4)));
+    return shape.tables * (shape.ids() * (row + 4) + shape.samples * (row + (shape.bag == 1 ? 0 : 4)));
 }
 
 void lookup(benchmark::State& state) {
-    const Shape shape{state, rows};
+    const Shape shape{state, sizes};
     const Problem problem{shape};
     Times kernel;
     TimesAhead ceiling;
@@ -141,13 +142,13 @@ void lookup(benchmark::State& state) {
     shardwise_bench::report(state, bytes_of(shape), kernel, ceiling.best());
     if (with_ceiling)
         state.counters["bare_GB_per_s"] =
-            static_cast<double>(Shape::tables * shape.ids() * 4 * shape.dim) / bare.best().median() * 1e-9;
+            static_cast<double>(shape.tables * shape.ids() * 4 * shape.dim) / bare.best().median() * 1e-9;
 }
 
 /// From the user's 64-bit ids to the output matrix: ids checked, rows looked up, features put side by side.
 void forward(benchmark::State& state) {
     using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>>;
-    const Shape shape{state, rows};
+    const Shape shape{state, sizes};
     std::optional<Problem> problem;
     if (with_ceiling) problem.emplace(shape);
     const auto batch = shape.batch();
@@ -178,14 +179,15 @@ void forward(benchmark::State& state) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
+    sizes = shardwise_bench::take_sizes(argc, argv);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     const shardwise_bench::Output output{
         argc, argv,
-        "time: the median run of 8 tables' lookups, 8192 samples each; forward: of a layer's forward pass over them.\n"
-        "of_ceiling: the time of a loop that only reads the same rows and writes as much, over that time; 1 is as fast "
-        "(quartiles).\nbare_GB_per_s: that loop where it writes nothing."};
+        "time: the median run of all tables' lookups (" + sizes.text() +
+            "); forward: of a layer's forward pass over them.\n"
+            "of_ceiling: the time of a loop that only reads the same rows and writes as much, over that time; 1 is as "
+            "fast (quartiles).\nbare_GB_per_s: that loop where it writes nothing."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("lookup", lookup, quick);

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // The backward plan of a layer on one rank: gradients grouped by row, folded, and the fused RowwiseAdagrad, on 8 tables
-// and 8192 samples. Its ceiling reads and writes each touched row and its moment once, reads each bag's gradient once,
-// and sorts the same ids by radix; in the same process, run by run.
+// and 8192 samples unless told otherwise. Its ceiling reads and writes each touched row and its moment once, reads each
+// bag's gradient once, and sorts the same ids by radix; in the same process, run by run.
 //
-//   bench_update [--rows=N] [--quick=1] [--ceiling=0] [--check=0] [--benchmark_filter=...] [--benchmark_format=json]
+//   bench_update [--tables=N] [--rows=N] [--samples=N] [--quick=1] [--ceiling=0] [--check=0] [--benchmark_filter=...]
+//                [--benchmark_format=json]
 
 #include <algorithm>
 #include <array>
@@ -31,9 +32,9 @@ using shardwise_bench::Shape;
 using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
 
-std::int64_t rows = 1'000'000;  // a table
-bool check = true;              // gradients for numbers that are not finite
-bool with_ceiling = true;       // without: only forward and backward, again and again
+shardwise_bench::Sizes sizes;
+bool check = true;         // gradients for numbers that are not finite
+bool with_ceiling = true;  // without: only forward and backward, again and again
 
 using Keys = std::vector<std::uint64_t>;
 
@@ -69,11 +70,11 @@ struct Ceiling {
     void sort() {
         for (std::size_t i = 0; i < keys.size(); ++i)
             keys[i] = static_cast<std::uint64_t>(ids[i]) << 32U | i;
-        radix_sort(keys, spare, rows);
+        radix_sort(keys, spare, sizes.rows);
     }
     void read_gradient(int dim) const {
         Line sum{};
-        for (std::int64_t i = 0; i < Shape::samples * dim; i += 16)
+        for (std::int64_t i = 0; i < sizes.samples * dim; i += 16)
             sum += *reinterpret_cast<const Line*>(gradient + i);
         benchmark::DoNotOptimize(sum);
     }
@@ -104,11 +105,11 @@ struct Ceiling {
 void update(benchmark::State& state) {
     using Layer = shardwise::EmbeddingLayer<shardwise::Sharding<shardwise::Table>,
                                             shardwise::Optimizer<shardwise::RowwiseAdagrad<>>>;
-    const Shape shape{state, rows};
+    const Shape shape{state, sizes};
     const auto batch = shape.batch();
     shardwise::HugePageResource memory;
     shardwise::Buffer<float> gradient{memory};
-    gradient.resize(static_cast<std::size_t>(Shape::samples * shape.width()));
+    gradient.resize(static_cast<std::size_t>(shape.samples * shape.width()));
     std::fill_n(gradient.data(), gradient.size(), 1e-6F);
 
     shardwise::ThreadWorld world{shardwise::Topology{}};
@@ -121,7 +122,7 @@ void update(benchmark::State& state) {
             ceilings.push_back({.weights = shard.weights,
                                 .moments = shard.row_state,
                                 .ids = batch.values.data() + t * ids,
-                                .gradient = gradient.data() + static_cast<std::int64_t>(t) * Shape::samples * shape.dim,
+                                .gradient = gradient.data() + static_cast<std::int64_t>(t) * shape.samples * shape.dim,
                                 .keys = Keys(ids),
                                 .spare = Keys(ids)});
         });
@@ -130,7 +131,7 @@ void update(benchmark::State& state) {
             ceiling.sort();
             distinct += static_cast<std::int64_t>(ceiling.find_distinct());
         }
-        const shardwise::MatrixView<const float> view{gradient.data(), Shape::samples, shape.width()};
+        const shardwise::MatrixView<const float> view{gradient.data(), shape.samples, shape.width()};
         static_cast<void>(layer.forward(batch.view()));
         layer.backward(view);  // allocates what a step needs
         Times kernel;
@@ -175,8 +176,7 @@ void update(benchmark::State& state) {
         for (std::size_t i = 0; i < others.all().size(); ++i)
             ceiling.add(others.all()[i] + bare.best().all()[i]);
         const std::int64_t row = 4 * shape.dim;
-        shardwise_bench::report(state, distinct * 2 * (row + 4) + Shape::samples * Shape::tables * row, kernel,
-                                ceiling);
+        shardwise_bench::report(state, distinct * 2 * (row + 4) + shape.samples * shape.tables * row, kernel, ceiling);
         state.counters["distinct"] = static_cast<double>(distinct);
         state.counters["step_ms"] = step.median() * 1e3;
         if (!with_ceiling) return;
@@ -188,16 +188,17 @@ void update(benchmark::State& state) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    rows = shardwise_bench::take_number(argc, argv, "--rows=", rows);
+    sizes = shardwise_bench::take_sizes(argc, argv);
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     check = shardwise_bench::take_number(argc, argv, "--check=", 1) != 0;
     with_ceiling = shardwise_bench::take_number(argc, argv, "--ceiling=", 1) != 0;
     const shardwise_bench::Output output{
         argc, argv,
-        "time: the median backward pass of 8 tables, 8192 samples: gradients grouped by row, summed, RowwiseAdagrad.\n"
-        "of_ceiling: the time of a loop that sorts the ids, and reads and writes each touched row once, over that "
-        "time; 1 is as "
-        "fast (quartiles).\nbare_GB_per_s: that loop without the sort; step_ms: forward and backward."};
+        "time: the median backward pass (" + sizes.text() +
+            "): gradients grouped by row, summed, RowwiseAdagrad.\n"
+            "of_ceiling: the time of a loop that sorts the ids, and reads and writes each touched row once, over that "
+            "time; 1 is as fast (quartiles).\nbare_GB_per_s: that loop without the sort; step_ms: forward and "
+            "backward."};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("update", update, quick);

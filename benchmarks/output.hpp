@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -26,10 +27,10 @@ class Silent final : public benchmark::BenchmarkReporter {
 class Table final : public benchmark::BenchmarkReporter {
   public:
     /// \param meaning  of the time and of the ceiling, a sentence or two
-    explicit Table(const char* meaning) : meaning_{meaning} {}
+    explicit Table(std::string meaning) : meaning_{std::move(meaning)} {}
 
     bool ReportContext(const Context& context) override {
-        std::printf("%s\n%-*s %12s %9s  %-22s %s\n", meaning_, width(context), "", "time", "GB/s", "of_ceiling",
+        std::printf("%s\n%-*s %12s %9s  %-22s %s\n", meaning_.c_str(), width(context), "", "time", "GB/s", "of_ceiling",
                     "more");
         name_width_ = width(context);
         return true;
@@ -91,7 +92,7 @@ class Table final : public benchmark::BenchmarkReporter {
                     value(run, "of_ceiling_high"));
     }
 
-    const char* meaning_;
+    std::string meaning_;
     int name_width_ = 0;
 };
 
@@ -99,7 +100,7 @@ class Table final : public benchmark::BenchmarkReporter {
 class Output {
   public:
     /// Before benchmark::Initialize(), which takes the arguments out. \param meaning  as of Table
-    Output(int argc, char** argv, const char* meaning) : meaning_{meaning} {
+    Output(int argc, char** argv, std::string meaning) : meaning_{std::move(meaning)} {
         for (int i = 1; i < argc; ++i)
             if (std::string_view{argv[i]}.starts_with("--benchmark_format=") &&
                 std::string_view{argv[i]} != "--benchmark_format=console")
@@ -119,7 +120,7 @@ class Output {
     }
 
   private:
-    const char* meaning_;
+    std::string meaning_;
     bool table_ = true;
 };
 

@@ -6,15 +6,17 @@
     benchmarks/peers/compare.py --json peers.json
     build/release/benchmarks/bench_lookup --benchmark_filter=lookup.*bag:20 --benchmark_format=json >lookup.json
     build/release/benchmarks/bench_update --benchmark_filter=bag:20 --benchmark_format=json >update.json
-    build/peers-venv/bin/python benchmarks/plot.py peers.json lookup.json update.json --output docs/images/performance.svg
+    build/peers/1.9.0/bin/python -m pip install matplotlib
+    build/peers/1.9.0/bin/python benchmarks/plot.py peers.json lookup.json update.json --output docs/images/performance.svg
 
 A rate is the bytes of all rows that ids name, 4 bytes a column, over the time; a row that two ids name counts twice, so rows
-in caches can be faster than memory. A ceiling is drawn at its ratio to the kernel, which its own run measured. It needs
-matplotlib, which the peers' virtual environment has.
+in caches can be faster than memory. A ceiling is drawn at its ratio to the kernel, which its own run measured. A peer is its
+fastest release at each point. It needs matplotlib, which any of the peers' virtual environments can have.
 """
 
 import argparse
 import json
+import sys
 
 import matplotlib
 from matplotlib.ticker import NullLocator
@@ -22,7 +24,8 @@ from matplotlib.ticker import NullLocator
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
-IDS_A_BAG_AND_TABLE = 8 * 8192  # as Shape in benchmarks/support.hpp
+SIZES = ("tables", "rows", "samples")
+STANDARD = {"tables": 8, "rows": 1_000_000, "samples": 8192}  # as Sizes in benchmarks/support.hpp
 LOOKS = {"ceiling": ("#888888", "--", "", "ceiling of shardwise's kernel"),
          "lookup": ("#0b5fa5", "-", "o", "shardwise, kernel"),
          "forward": ("#4da3e0", "-", "s", "shardwise, layer"),
@@ -32,9 +35,10 @@ LOOKS = {"ceiling": ("#888888", "--", "", "ceiling of shardwise's kernel"),
          "TorchRec": ("#862e9c", "-", "v", "TorchRec EmbeddingBagCollection")}
 
 
-def read(paths):
-    """{(panel, Zipf or not, bag, who): {dim: milliseconds}}, panel "lookup" or "update"."""
+def read(paths, tables):
+    """{(panel, Zipf or not, bag, who): {dim: milliseconds}}, panel "lookup" or "update", and the sizes of all."""
     lines = {}
+    sizes = set()
     ceilings = {}
 
     def add(panel, zipf, bag, who, dim, ms):
@@ -44,32 +48,44 @@ def read(paths):
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
         for one in content.get("records", []):
-            if one["what"] not in ("lookup", "forward", "update"):
+            turn = one["turn"]
+            if one["what"] not in ("lookup", "forward", "update") or turn["tables"] != tables:
                 continue
-            _, dim, bag, zipf = one["turn"]
+            sizes.add(tuple(turn[name] for name in SIZES))
+            dim, bag, zipf = turn["dim"], turn["bag"], turn["zipf"]
             panel = "update" if one["what"] == "update" else "lookup"
             add(panel, zipf, bag, one["what"], dim, one["ms"])
             if one["what"] != "lookup":  # there FBGEMM does not check ids
                 for peer, numbers in one["peers"].items():
-                    add(panel, zipf, bag, peer, dim, numbers["ms"])
+                    if "ms" in numbers:
+                        add(panel, zipf, bag, peer, dim, numbers["ms"])
+        of_run = tuple(int(content.get("context", {}).get(name, STANDARD[name])) for name in SIZES)
         for one in content.get("benchmarks", []):
+            if of_run[0] != tables:
+                continue
             name, dim, bag, zipf = [part.split(":")[-1] for part in one["run_name"].split("/")[:4]]
             if name in ("lookup", "update") and "of_ceiling" in one:
+                sizes.add(of_run)
                 ceilings[name, int(zipf), int(bag), int(dim)] = (one["of_ceiling"], one["median_ms"])
     for (name, zipf, bag, dim), (ratio, ms) in ceilings.items():  # beside what the peers were measured beside
         beside = lines.get((name, zipf, bag, name), {}).get(dim, ms)
         add(name, zipf, bag, "ceiling", dim, ratio * beside)
-    return lines
+    if len(sizes) != 1:
+        sys.exit(f"the files have {', '.join('%d tables of %d rows, %d samples' % one for one in sorted(sizes)) or 'nothing'} where "
+                 f"--tables is {tables}; give what was measured with one size")
+    return lines, dict(zip(SIZES, sizes.pop()))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON of compare.py, bench_lookup or bench_update")
     parser.add_argument("--bag", type=int, default=20, help="ids a bag: 1, 20 or 100 (default: %(default)s)")
+    parser.add_argument("--tables", type=int, default=8, help="of runs of so many tables: 8 or 26 (default: %(default)s)")
     parser.add_argument("--output", default="docs/images/performance.svg", metavar="FILE",
                         help="the picture, .svg or .png (default: %(default)s)")
     arguments = parser.parse_args()
-    lines = read(arguments.files)
+    lines, sizes = read(arguments.files, arguments.tables)
+    looked_up = sizes["tables"] * sizes["samples"] * arguments.bag
 
     # The same bits for the same numbers, text as text, and white under it on any page.
     plt.rcParams |= {"svg.hashsalt": "shardwise", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10}
@@ -83,7 +99,7 @@ def main():
                 if not times:
                     continue
                 dims = sorted(times)
-                rates = [IDS_A_BAG_AND_TABLE * arguments.bag * dim * 4 / times[dim] / 1e6 for dim in dims]
+                rates = [looked_up * dim * 4 / times[dim] / 1e6 for dim in dims]
                 (line,) = axes.plot(dims, rates, style, color=color, marker=marker, markersize=5, linewidth=1.6)
                 if label:
                     shown.setdefault(label, line)
@@ -97,7 +113,8 @@ def main():
                 axes.set_xlabel("dimension (columns of a table)")
             if column == 0:
                 axes.set_ylabel("rows named by ids, GB/s")
-    figure.suptitle(f"8 tables of 1 million rows, 8192 samples, {arguments.bag} ids a bag, one thread")
+    figure.suptitle(f"{sizes['tables']} tables of {sizes['rows']:,} rows, {sizes['samples']} samples, {arguments.bag} ids a bag, "
+                    "one thread; peers at their fastest release")
     figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     date = {"metadata": {"Date": None}} if arguments.output.endswith(".svg") else {}

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <random>
@@ -52,12 +54,12 @@ inline std::int64_t take_number(int& argc, char** argv, std::string_view flag, s
 }
 
 /// `count` ids of a table of `rows` rows: uniform, or Zipf with exponent 1.05, the hot rows spread over the table.
-inline std::vector<std::int64_t> make_ids(std::int64_t count, std::int64_t rows, bool zipf) {
+inline std::vector<std::int64_t> make_ids(std::int64_t count, std::int64_t rows, bool zipf, std::uint64_t seed = 1) {
     struct Uniform {
-        std::mt19937_64 engine{1};
+        std::mt19937_64 engine;
         double uniform() { return static_cast<double>(engine() >> 11U) * 0x1p-53; }
     };
-    Uniform random;
+    Uniform random{std::mt19937_64{seed}};
     const shardwise::Zipf draw{rows, 1.05};
     std::vector<std::int64_t> ids(static_cast<std::size_t>(count));
     for (std::int64_t& id : ids)
@@ -67,18 +69,42 @@ inline std::vector<std::int64_t> make_ids(std::int64_t count, std::int64_t rows,
     return ids;
 }
 
-/// What lookup and update are measured on: 8 tables of one dim, 8192 samples, `bag` ids a sample and table.
-struct Shape {
-    static constexpr int tables = 8;
-    static constexpr std::int64_t samples = 8192;
-    std::int64_t rows;
+/// How much there is in all shapes of a run.
+struct Sizes {
+    int tables = 8;
+    std::int64_t rows = 1'000'000;  // a table
+    std::int64_t samples = 8192;
+
+    [[nodiscard]] std::string text() const {
+        return std::to_string(tables) + " tables of " + std::to_string(rows) + " rows, " + std::to_string(samples) +
+               " samples";
+    }
+};
+
+/// Takes `--tables=`, `--rows=` and `--samples=` out of the arguments; JSON has them in its context.
+inline Sizes take_sizes(int& argc, char** argv, Sizes sizes = {}) {
+    sizes.tables = static_cast<int>(take_number(argc, argv, "--tables=", sizes.tables));
+    sizes.rows = take_number(argc, argv, "--rows=", sizes.rows);
+    sizes.samples = take_number(argc, argv, "--samples=", sizes.samples);
+    if (sizes.tables < 1 || sizes.rows < 1 || sizes.samples < 1) {
+        std::fprintf(stderr, "--tables=, --rows= and --samples=: give at least 1\n");
+        std::exit(2);
+    }
+    benchmark::AddCustomContext("tables", std::to_string(sizes.tables));
+    benchmark::AddCustomContext("rows", std::to_string(sizes.rows));
+    benchmark::AddCustomContext("samples", std::to_string(sizes.samples));
+    return sizes;
+}
+
+/// What lookup and update are measured on: tables of one dim, `bag` ids a sample and table.
+struct Shape : Sizes {
     int dim;
     int bag;
     bool zipf;
 
     /// Arguments of a benchmark: dim, ids a bag, 1 for Zipf.
-    Shape(const benchmark::State& state, std::int64_t rows_a_table)
-        : rows{rows_a_table},
+    Shape(const benchmark::State& state, const Sizes& sizes)
+        : Sizes{sizes},
           dim{static_cast<int>(state.range(0))},
           bag{static_cast<int>(state.range(1))},
           zipf{state.range(2) != 0} {}

@@ -7,6 +7,9 @@
     bench_update --benchmark_format=json >update.json
     table.py lookup.json update.json
 
+    bench_lookup --tables=26 --rows=100000 --samples=2048 --benchmark_format=json >lookup.json
+    table.py lookup.json
+
     bench_exchange --benchmark_filter=exchange/ --benchmark_format=json >threads.json
     mpirun -n 2 bench_exchange_mpi --benchmark_format=json >mpi2.json
     mpirun -n 4 bench_exchange_mpi --benchmark_format=json >mpi4.json
@@ -18,6 +21,10 @@
     bench_step --benchmark_format=json >step.json
     table.py step.json
 
+    mpirun -n 2 bench_sharded_step --benchmark_format=json >sharded2.json
+    mpirun -n 4 bench_sharded_step --benchmark_format=json >sharded4.json
+    table.py sharded2.json sharded4.json
+
     bench_rows --benchmark_format=json >rows.json
     table.py rows.json
 """
@@ -25,19 +32,23 @@
 import json
 import sys
 
+SIZES = ("tables", "rows", "samples")
+
 
 def runs(paths):
-    """Name, arguments and counters of each run."""
+    """Name, arguments and counters of each run; the sizes of all runs are counters of each."""
     for path in paths:
         with open(path, encoding="utf-8") as file:
             try:
-                report = json.load(file)["benchmarks"]
+                content = json.load(file)
+                report = content["benchmarks"]
             except (ValueError, KeyError, TypeError):
                 sys.exit(f"{path}: not what a benchmark prints with --benchmark_format=json; did it end?")
             for one in report:
                 name, *arguments = one["run_name"].split("/")
                 values = dict(argument.split(":") for argument in arguments if ":" in argument)
-                yield name, {key: int(value) for key, value in values.items()}, one
+                sizes = {key: int(content["context"][key]) for key in SIZES if key in content.get("context", {})}
+                yield name, {key: int(value) for key, value in values.items()}, sizes | one
 
 
 def quartiles(one):
@@ -45,12 +56,14 @@ def quartiles(one):
 
 
 def kernels(found):
-    yield ["", "dim", "bag", "ids", "median ms", "of the ceiling", "quartiles", "bare GB/s"]
+    sized = len({tuple(one.get(key) for key in SIZES) for name, _, one in found if name in ("lookup", "forward", "update")}) > 1
+    yield ["", *(["tables x rows, samples"] if sized else []), "dim", "bag", "ids", "median ms", "of the ceiling", "quartiles", "bare GB/s"]
     for name, values, one in found:
         if name not in ("lookup", "forward", "update"):
             continue
         rate = one.get("bare_GB_per_s")
-        yield [name, str(values["dim"]), str(values["bag"]), "Zipf" if values["zipf"] else "uniform",
+        size_of = [f'{one["tables"]} x {one["rows"]:,}, {one["samples"]}' if "tables" in one else ""] if sized else []
+        yield [name, *size_of, str(values["dim"]), str(values["bag"]), "Zipf" if values["zipf"] else "uniform",
                f'{one["median_ms"]:.2f}', f'{one["of_ceiling"]:.2f}', quartiles(one),
                f"{rate:.1f}" if rate else ""]
 
@@ -109,11 +122,20 @@ def steps(found):
            "samples/s"]
     for name, values, one in found:
         if name == "step":
-            yield [str(values["ranks"]), str(values["dim"]), "double" if values["wide"] else "float",
+            yield [str(values["ranks"]), str(values["dim"]), ("float", "blocks", "double")[values["sums"]],
                    f'{one["median_ms"]:.1f}', f'{one["low_ms"]:.1f} to {one["high_ms"]:.1f}',
                    f'{one["compute_ms"]:.1f}', f'{one["exchange_ms"]:.1f}', f'{one["exposed_exchange_ms"]:.1f}',
                    f'{one["dense_reduction_ms"]:.1f}',
                    f'{one["items_per_second"]:,.0f}']
+
+
+def sharded_steps(found):
+    yield ["ranks", "sharding", "bag", "ids", "step ms", "quartiles", "samples/s"]
+    for name, values, one in found:
+        if name == "sharded_step":
+            yield [str(values["ranks"]), one["run_name"].split("/")[1], str(values["bag"]), "Zipf" if values["zipf"] else "uniform",
+                   f'{one["median_ms"]:.1f}', f'{one["low_ms"]:.1f} to {one["high_ms"]:.1f}',
+                   f'{1e3 * one["samples"] * values["ranks"] / one["median_ms"]:,.0f}']
 
 
 def rows_by_frequency(found):
@@ -131,7 +153,7 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     found = list(runs(sys.argv[1:]))
-    for table in (kernels, exchanges, lambda found: all_to_all([f for f in found if f[0] != "counts"]), lambda found: all_to_all([f for f in found if f[0] != "sizes"]), steps, rows_by_frequency):
+    for table in (kernels, exchanges, lambda found: all_to_all([f for f in found if f[0] != "counts"]), lambda found: all_to_all([f for f in found if f[0] != "sizes"]), steps, sharded_steps, rows_by_frequency):
         head, *rows = [*table(found)] or [[]]
         if not rows:
             continue

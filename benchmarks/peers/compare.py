@@ -3,20 +3,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures shardwise beside PyTorch, FBGEMM and TorchRec, on CPU, and prints a table of Markdown.
 
-It makes a virtual environment of pinned versions, once (2 GB to fetch, 6 GB on disk: the wheels of PyTorch on the Python
-package index are made for CUDA). Then it measures the release benchmarks (./quickstart --build-only) and the peers in
-turns, shape by shape and round by round, so that whatever else the machine does meets all of them.
+Each peer is measured in several releases, and the fastest one of a measure and shape counts, by the median; the table says
+which it was, --json has them all. Each release has a virtual environment of pinned versions, made once (2 GB to fetch and 6 GB
+on disk each: the wheels of PyTorch on the Python package index are made for CUDA); one that cannot be installed or imported is
+said, and the others are measured. The release benchmarks (./quickstart --build-only) and all releases are measured in turns,
+shape by shape and round by round, so that whatever else the machine does meets all of them.
 
-  lookup   ids of 8 tables, 8192 samples, to sums: bench_lookup's kernel; embedding_bag, table by table; FBGEMM's split
-           table-batched embeddings without its check of ids
+  lookup   ids of all tables to sums: bench_lookup's kernel; embedding_bag, table by table; FBGEMM's split table-batched
+           embeddings without its check of ids
   forward  the same by a layer, ids checked, features side by side: bench_lookup; EmbeddingBags and a cat; FBGEMM as it
            comes; TorchRec's EmbeddingBagCollection
   update   the backward pass with row-wise Adagrad: bench_update; FBGEMM's backward, whose update is fused
   step     forward and update: the same two; and PyTorch's EmbeddingBag with sparse gradients and torch.optim.Adagrad, whose
            moments are one an element (it has no row-wise one)
   dlrm     a training step of a DLRM: train_dlrm; the same model in PyTorch, with its own tables and with FBGEMM's
+  sharded  forward and backward with fused row-wise Adagrad of tables that are sharded by rows or as wholes, the slowest rank:
+           bench_sharded_step under mpirun; TorchRec's ShardedEmbeddingBagCollection on as many processes over gloo
 
-The peers run in this process, with PyTorch's gradients and modes as a user would set them, on huge pages as shardwise does.
+The first four are of 8 tables of a million rows and 8192 samples, and of 26 tables of 100,000 rows and 2048 samples, on one
+thread. A peer runs with PyTorch's gradients and modes as a user would set them, on huge pages as shardwise does; a process a
+release lives through all turns, and forks for each, so that its tables are gone behind it.
 """
 
 import argparse
@@ -24,90 +30,31 @@ import itertools
 import json
 import os
 import resource
-import statistics
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+import releases
+import summary
+from releases import Failed
+from turns import Dlrm, Sharded, all_turns, programs, to_json
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PEERS = ["PyTorch", "FBGEMM", "TorchRec"]
-
-# FBGEMM 1.9 is built for PyTorch 2.14. TorchRec names the CUDA build of FBGEMM as what it needs, so its needs are ours to name.
-PINS = [("PyTorch", ["torch==2.14.0", "numpy==2.4.6", "matplotlib==3.11.2"]),
-        ("FBGEMM", ["--no-deps", "fbgemm-gpu-cpu==1.9.0"]),
-        ("TorchRec", ["tensordict==0.15.3", "torchmetrics==1.0.3", "tqdm==4.70.1", "pyre-extensions==0.0.32"]),
-        ("TorchRec", ["--no-deps", "torchrec==1.9.2"])]
-
-# A turn that has a processor for less of the time was disturbed.
-QUIET = 0.9
-
-# Shardwise is to be faster so many times.
-TARGETS = {("lookup", "PyTorch"): 2.5, ("forward", "PyTorch"): 2.5, ("lookup", "FBGEMM"): 1.3, ("forward", "FBGEMM"): 1.3,
-           ("step", "PyTorch"): 10.0, ("dlrm", "PyTorch"): 2.0}
-
-SHAPES = list(itertools.product(["shape"], (16, 64, 128), (1, 20, 100), (0, 1)))
-QUICK = list(itertools.product(["shape"], (16, 64), (1, 20), (0, 1)))
-
-SMALL = {"rows": 100_000, "dim": 64, "batch": 2048, "bottom": [64, 64], "top": [128, 64, 1]}  # as train_dlrm's defaults
-LARGE = SMALL | {"bottom": [512, 256, 64], "top": [512, 256, 1]}  # as the reference DLRM's
-BATCHES = 40
-# model, threads (= ranks), rule, order: single precision as PyTorch's, or the default, whose sums of dense products are double
-DLRMS = [("dlrm", model, threads, rule, order)
-         for model in ("small", "large") for threads in (1, 2)
-         for rule, order in (("adagrad", "tree"), ("adagrad", "wide_tree"), ("rowwise_adagrad", "tree"))]
-MODELS = {"small": SMALL, "large": LARGE}
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import mpi_launch
 
 
-def install(venv):
-    """Makes the virtual environment where it is not there. Returns, by peer, why it could not be installed."""
-    stamp = os.path.join(venv, "pins.json")
-    pins = json.loads(json.dumps(PINS))
-    if os.path.exists(stamp):
-        with open(stamp, encoding="utf-8") as file:
-            done = json.load(file)
-        if done["pins"] == pins:
-            return done["missing"]
-    print(f"{venv}: installing, some minutes", file=sys.stderr)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
-    missing = {}
-    for peer, packages in PINS:
-        pip = subprocess.run([os.path.join(venv, "bin/pip"), "install", "-q", *packages], text=True,
-                             stdout=sys.stderr, stderr=subprocess.PIPE, check=False)
-        if pip.returncode:
-            missing[peer] = "pip: " + ([line for line in pip.stderr.splitlines() if "ERROR" in line] or ["failed"])[0]
-    if "PyTorch" in missing:
-        sys.exit(f"PyTorch cannot be installed, and without it there is no peer. {missing['PyTorch']}")
-    with open(stamp, "w", encoding="utf-8") as file:
-        json.dump({"pins": PINS, "missing": missing}, file)
-    return missing
+def full_command(arguments, ranks, command):
+    return ([arguments.mpiexec, "-np", str(ranks)] if ranks else []) + [os.path.join(arguments.build, command[0]), *command[1:]]
 
 
-def benchmark_commands(turn, rows):
-    """The programs of a turn, and what of their counters is which measure."""
-    _, dim, bag, zipf = turn
-    flags = [f"--rows={rows}", "--ceiling=0", "--benchmark_format=json"]
-    here = f"dim:{dim}/bag:{bag}/zipf:{zipf}/"
-    return [(["benchmarks/bench_lookup", *flags, f"--benchmark_filter=^(lookup|forward)/{here}"],
-             [("lookup", "lookup", "median_ms"), ("forward", "forward", "median_ms")]),
-            (["benchmarks/bench_update", *flags, f"--benchmark_filter=^update/{here}"],
-             [("update", "update", "median_ms"), ("step", "update", "step_ms")])]
-
-
-def dlrm_command(turn, folder, report):
-    _, name, ranks, rule, order = turn
-    model = MODELS[name]
-    files = [[f"{folder}/day_{day}_{kind}.npy" for kind in ("dense", "sparse", "labels")] for day in (0, 1)]
-    return ["examples/train_dlrm", "--ranks", str(ranks), "--hosts", "1", "--batch", str(model["batch"] // ranks),
-            "--rows", str(model["rows"]), "--dim", str(model["dim"]), "--bottom", "-".join(map(str, model["bottom"])),
-            "--top", "-".join(map(str, model["top"])), "--sharding", "table", "--optimizer", rule, "--order", order,
-            "--measure", "0", "--data", *files[0], "--test", *files[1], "--json", report]
-
-
-def run(build, command):
+def run(arguments, ranks, command):
     """Standard output of a program of the build. Its errors end this one."""
-    made = subprocess.run([os.path.join(build, command[0]), *command[1:]], text=True, capture_output=True, check=False)
+    command = full_command(arguments, ranks, command)
+    made = subprocess.run(command, text=True, capture_output=True, check=False, env=mpi_launch.environment() if ranks else None)
     if made.returncode:
         sys.exit(f"{' '.join(command)} failed with {made.returncode}:\n{made.stderr}")
     return made.stdout
@@ -115,170 +62,175 @@ def run(build, command):
 
 def shardwise_turn(turn, arguments, folder):
     """Milliseconds by measure."""
-    if turn[0] == "dlrm":
-        report = os.path.join(folder, "report.json")
-        run(arguments.build, dlrm_command(turn, folder, report))
-        with open(report, encoding="utf-8") as file:
-            return {"dlrm": 1e3 * json.load(file)["time"]["step"]["max"]}
+    report = os.path.join(folder, "report.json")
     result = {}
-    for command, counters in benchmark_commands(turn, arguments.rows):
-        reported = {one["run_name"].split("/")[0]: one for one in json.loads(run(arguments.build, command))["benchmarks"]}
+    for ranks, command, counters in programs(turn, folder, report):
+        said = run(arguments, ranks, command)
+        if isinstance(turn, Dlrm):
+            with open(report, encoding="utf-8") as file:
+                return {"dlrm": 1e3 * json.load(file)["time"]["step"]["max"]}
+        reported = {one["run_name"].split("/")[0]: one for one in json.loads(said)["benchmarks"]}
         result |= {measure: reported[name][counter] for measure, name, counter in counters}
     return result
 
 
-def peers_turn(turn, arguments, folder, missing):
-    """Milliseconds by peer and measure."""
-    import peers
-
-    if turn[0] == "dlrm":
-        _, name, threads, rule, _ = turn
-        there = [p for p in ("PyTorch", "FBGEMM") if p not in missing]
-        return {p: {"dlrm": peers.dlrm_turn(folder, MODELS[name], "adagrad" if p == "PyTorch" else rule, threads, p)}
-                for p in there}
-    return peers.turn(turn, arguments.rows, missing, arguments.memory * 1e9)
+def processor_seconds(processes):
+    own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in own) + sum(process.seconds for process in processes.values())
 
 
-def processor_seconds():
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+def ask(processes, release, failed, text, **request):
+    """A release's answer; None where it failed, which `failed` says then. One whose process has ended is left out from there on."""
+    process = processes[release]
+    try:
+        return process.ask(**request)
+    except Failed as error:
+        failed.append(f"{release.text()}: {text}: {error}")
+        if process.process.poll() is not None:
+            failed.append(f"{release.text()}: all from {text} on")
+            processes.pop(release).close()
+        return None
 
 
-def weight(turn):
-    """About how long a turn takes, in any unit, until the turns before it tell."""
-    return 5 if turn[0] == "dlrm" else turn[1] * (20 + turn[2]) / 500 + 2
+def peers_turn(turn, arguments, folder, processes, release, failed):
+    """Milliseconds by peer and measure, of one release."""
+    made = ask(processes, release, failed, turn.text(), turn=to_json(turn), folder=folder, memory=arguments.memory * 1e9,
+               quick=arguments.quick)
+    if made is None:
+        return {}
+    failed += [f"{peer} {release.version(peer)}: {turn.text()}: {why}" for peer, why in made["failed"].items()]
+    return made["times"]
 
 
-def measure(turns, arguments, missing):
-    """All rounds: yields each (turn, shardwise, peers, what part of the time had a processor)."""
-    import peers
-
-    begin, done, total = time.monotonic(), 0.0, arguments.rounds * sum(map(weight, turns))
+def measure(turns, arguments, processes, failed):
+    """All rounds: yields each turn's summary.Measured. Who comes first in a turn changes from round to round."""
+    begin, done, total = time.monotonic(), 0.0, arguments.rounds * sum(turn.weight() for turn in turns)
     with tempfile.TemporaryDirectory() as folder:
-        if any(turn[0] == "dlrm" for turn in turns):
-            peers.write_clicks(folder, SMALL, BATCHES)
+        if any(isinstance(turn, Dlrm) for turn in turns):
+            if not any(ask(processes, release, failed, "files of clicks", clicks=folder) for release in list(processes)):
+                sys.exit(f"the files that the DLRM reads cannot be written: {failed[-1]}")
         for number, turn in itertools.product(range(arguments.rounds), turns):
-            left = f"{(time.monotonic() - begin) / done * (total - done) / 60:.1f} min left" if done else ""
-            print(f"round {number + 1} of {arguments.rounds}: {shape_text(turn):45} {left}", file=sys.stderr)
-            used, clock = processor_seconds(), time.monotonic()
-            ours = shardwise_turn(turn, arguments, folder)
-            theirs = peers_turn(turn, arguments, folder, missing)
-            yield turn, ours, theirs, (processor_seconds() - used) / (time.monotonic() - clock)
-            done += weight(turn)
+            if not processes:
+                return  # as `failed` says
+            passed = time.monotonic() - begin
+            left = f"{60 * done / passed / total:6.1%} a minute, {passed / done * (total - done) / 60:.1f} min left" if done else ""
+            print(f"round {number + 1} of {arguments.rounds}: {turn.text():65} {left}", file=sys.stderr)
+            used, clock = processor_seconds(processes), time.monotonic()
+            ours, theirs = {}, {}
+            order = [None, *processes]
+            for who in order[number % len(order):] + order[: number % len(order)]:
+                if who is None:
+                    ours = shardwise_turn(turn, arguments, folder)
+                elif who in processes:
+                    theirs[who.fbgemm] = peers_turn(turn, arguments, folder, processes, who, failed)
+            busy = (processor_seconds(processes) - used) / (time.monotonic() - clock)
+            yield summary.Measured(turn, ours, theirs, busy)
+            done += turn.weight()
 
 
-def summarize(measured):
-    """A record a turn and measure: medians, and by peer the ratio of medians with the quartiles of the rounds' ratios."""
-    records = []
-    for turn in dict.fromkeys(one[0] for one in measured):
-        rounds = [(ours, peers) for t, ours, peers, _ in measured if t == turn]
-        busy = min(share for t, *_, share in measured if t == turn)
-        for what in rounds[0][0]:
-            own = [ours[what] for ours, _ in rounds]
-            record = {"what": what, "turn": turn, "ms": statistics.median(own), "rounds": own, "busy": busy, "peers": {}}
-            for peer in PEERS:
-                theirs = [peers[peer][what] for _, peers in rounds if what in peers.get(peer, {})]
-                if not theirs:  # not there, or it has no such thing
-                    continue
-                if isinstance(theirs[0], str):
-                    record["peers"][peer] = {"left_out": theirs[0]}
-                    continue
-                ratios = [b / a for a, b in zip(own, theirs)]
-                low, _, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(own) > 1 else ratios * 3
-                ratio = statistics.median(theirs) / record["ms"]
-                target = TARGETS.get((what, peer))
-                record["peers"][peer] = {"ms": statistics.median(theirs), "rounds": theirs, "ratio": ratio, "low": low,
-                                         "high": high, "target": target, "met": ratio >= target if target else None}
-            records.append(record)
-    return sorted(records, key=lambda one: list(("lookup", "forward", "update", "step", "dlrm")).index(one["what"]))
+def start(arguments, chosen):
+    """Installs and starts the releases. Returns their processes, and by release and peer why one is not there."""
+    processes, missing = {}, {}
+    pages = {} if arguments.no_huge_pages else {"THP_MEM_ALLOC_ENABLE": "1"}
+    for release in chosen:
+        not_there = releases.install(release, arguments.environments)
+        if "PyTorch" not in not_there:
+            try:
+                process = releases.Process([releases.python_of(release, arguments.environments)],
+                                           os.environ | pages | {"GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")})
+            except Failed as error:
+                not_there = {peer: str(error) for peer in releases.PEERS}
+            else:
+                not_there = process.missing | not_there
+                if "PyTorch" in not_there:
+                    process.close()
+                else:
+                    processes[release] = process
+        if not_there:
+            missing[release] = not_there
+    return processes, missing
 
 
-def shape_text(turn):
-    if turn[0] == "shape":
-        return f"dim {turn[1]}, bag {turn[2]}, {'Zipf' if turn[3] else 'uniform'}"
-    return f"{turn[1]}, {turn[2]} thread{'s'[:turn[2] > 1]}, {turn[3]}, {turn[4]}"
+def processor():
+    """What /proc/cpuinfo calls it; elsewhere nothing."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "")
+    except OSError:
+        return ""
 
 
-def table(records, missing):
-    lines = [["", "", "shardwise ms"] + [text for peer in PEERS for text in (f"{peer} ms", "times", "quartiles", "target")]]
-    lines.append(["---"] * len(lines[0]))
-    for one in records:
-        line = [one["what"], shape_text(one["turn"]), f"{one['ms']:.2f}"]
-        for peer in PEERS:
-            p = one["peers"].get(peer, {"left_out": ""})
-            if "left_out" in p:
-                line += [p["left_out"], "", "", ""]
-                continue
-            line += [f"{p['ms']:.2f}", f"{p['ratio']:.2f}", f"{p['low']:.2f} to {p['high']:.2f}",
-                     f"{p['target']:g} {'met' if p['met'] else 'missed'}" if p["target"] else ""]
-        lines.append(line)
-    text = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-    waited = dict.fromkeys(shape_text(one["turn"]) for one in records if one["busy"] < QUIET)
-    if waited:
-        text += f"\nOther programs held the processor more than {1 - QUIET:.0%} of a turn, so do not trust: {'; '.join(waited)}\n"
-    return text + "".join(f"\n{peer} is not there: {why}\n" for peer, why in missing.items())
+def write(arguments, chosen, missing, failed, records):
+    content = {"releases": [release._asdict() | {"missing": missing.get(release, {})} for release in chosen],
+               "rounds": arguments.rounds, "quick": arguments.quick, "huge_pages": not arguments.no_huge_pages,
+               "processor": processor(), "failed": failed, "records": records}
+    with open(arguments.json, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
-                        help="eight small shapes and one model, one round, half a million rows a table: does it work?")
+                        help="a few small shapes and one model, one round, half a million rows a table: does it work?")
     parser.add_argument("--rounds", type=int, help="turns of each shape (default: 3, with --quick 1)")
-    parser.add_argument("--only", metavar="TEXT", default="", help="shapes whose name has this text, such as 'dim 64' or "
-                        "'small': --dry shows the names")
+    parser.add_argument("--only", metavar="TEXT", default="", help="shapes whose name has this text, such as 'dim 64', "
+                        "'26 x', 'small' or 'row-wise': --dry shows the names")
+    parser.add_argument("--releases", nargs="+", metavar="VERSION", default=[], help="releases of FBGEMM, each with the PyTorch and "
+                        f"TorchRec that fit it (default: {' '.join(release.fbgemm for release in releases.RELEASES)})")
+    parser.add_argument("--environments", default=os.path.join(ROOT, "build/peers"), metavar="FOLDER",
+                        help="where the releases' virtual environments are, or are made (default: build/peers)")
     parser.add_argument("--memory", type=float, default=9.0, metavar="GB",
                         help="leave out PyTorch's Adagrad where it needs more, as it does at dim 128 (default: %(default)s); "
                         "all else needs up to 5 GB")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"), metavar="FOLDER",
                         help="the release build (default: build/release)")
-    parser.add_argument("--venv", default=os.path.join(ROOT, "build/peers-venv"), metavar="FOLDER",
-                        help="the virtual environment (default: build/peers-venv)")
+    parser.add_argument("--mpiexec", default="mpirun", metavar="PROGRAM",
+                        help="starts shardwise's ranks (default: %(default)s); without it nothing sharded is measured")
     parser.add_argument("--no-huge-pages", action="store_true", help="peers on small pages, PyTorch's default")
     parser.add_argument("--json", metavar="FILE", help="write all numbers there, after every turn")
     parser.add_argument("--dry", action="store_true", help="show what would be measured, by which commands, and end")
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (1 if arguments.quick else 3)
-    arguments.rows = 500_000 if arguments.quick else 1_000_000
     return arguments
 
 
 def main():
     arguments = parse()
-    turns = QUICK + DLRMS[:3] if arguments.quick else SHAPES + DLRMS
-    turns = [turn for turn in turns if arguments.only in shape_text(turn)]
+    chosen = releases.choose(arguments.releases)
+    turns = [turn for turn in all_turns(arguments.quick) if arguments.only in turn.text()]
     if not turns:
         sys.exit(f"--only '{arguments.only}': no shape has this text; --dry shows their names")
     if arguments.dry:
         for turn in turns:
-            print(shape_text(turn))
-            commands = [dlrm_command(turn, "CLICKS", "REPORT")] if turn[0] == "dlrm" else [
-                command for command, _ in benchmark_commands(turn, arguments.rows)]
-            print("".join(f"  {' '.join(command)}\n" for command in commands), end="")
+            print(turn.text())
+            print("".join(f"  {' '.join(full_command(arguments, ranks, command))}\n" for ranks, command, _ in programs(turn)), end="")
+        print("\nbeside " + ";\nbeside ".join(release.text() for release in chosen))
         return
-    programs = [os.path.join(arguments.build, name)
-                for name in ("benchmarks/bench_lookup", "benchmarks/bench_update", "examples/train_dlrm")]
-    for program in programs:
-        if not os.access(program, os.X_OK):
-            sys.exit(f"{program} is not there: ./quickstart --build-only builds it")
-
-    missing = install(arguments.venv)
-    python = os.path.join(arguments.venv, "bin/python")
-    if os.environ.get("SHARDWISE_PEERS") != "1":  # again, by the interpreter that has the peers
-        pages = {} if arguments.no_huge_pages else {"THP_MEM_ALLOC_ENABLE": "1"}
-        os.execve(python, [python, os.path.abspath(__file__), *sys.argv[1:]], os.environ | pages | {"SHARDWISE_PEERS": "1"})
-    import peers
-
-    missing = peers.load() | missing
-    if "PyTorch" in missing:
-        sys.exit(f"without PyTorch there is no peer: {missing['PyTorch']}")
-    measured = []
-    for one in measure(turns, arguments, missing):
-        measured.append(one)
-        if arguments.json:  # after every turn, so that a run that is ended early leaves what it has
-            with open(arguments.json, "w", encoding="utf-8") as file:
-                json.dump({"pins": PINS, "missing": missing, "rows": arguments.rows, "rounds": arguments.rounds,
-                           "huge_pages": not arguments.no_huge_pages, "records": summarize(measured)}, file, indent=1)
-                file.write("\n")
-    print(table(summarize(measured), missing), end="")
+    failed = []
+    sharded = os.path.join(arguments.build, "benchmarks/bench_sharded_step")
+    if any(isinstance(turn, Sharded) for turn in turns) and not (shutil.which(arguments.mpiexec) and os.access(sharded, os.X_OK)):
+        failed.append(f"steps over processes, which need {arguments.mpiexec} and {sharded}")
+        turns = [turn for turn in turns if not isinstance(turn, Sharded)]
+        if not turns:
+            sys.exit(f"Not measured: {failed[0]}")
+    for program in dict.fromkeys(command[0] for turn in turns for _, command, _ in programs(turn)):
+        if not os.access(os.path.join(arguments.build, program), os.X_OK):
+            sys.exit(f"{os.path.join(arguments.build, program)} is not there: ./quickstart --build-only builds it")
+    processes, missing = start(arguments, chosen)
+    try:
+        if not processes:
+            sys.exit(f"no release of the peers is there.{summary.remarks([], missing, failed)}")
+        measured = []
+        for one in measure(turns, arguments, processes, failed):
+            measured.append(one)
+            if arguments.json:  # after every turn, so that a run that is ended early leaves what it has
+                write(arguments, chosen, missing, failed, summary.summarize(measured, chosen))
+    finally:
+        for process in processes.values():
+            process.close()
+    records = summary.summarize(measured, chosen)
+    print(summary.table(records), summary.fastest(records), summary.remarks(records, missing, failed), sep="\n", end="")
 
 
 if __name__ == "__main__":
