@@ -32,10 +32,10 @@ class Dlrm(NamedTuple):
     model: str
     threads: int  # or ranks
     rule: str
-    order: str
+    sums: str  # of SUMS
 
     def text(self):
-        return f"{self.model}, {self.threads} thread{'s'[:self.threads > 1]}, {self.rule}, {self.order}"
+        return f"{self.model}, {self.threads} thread{'s'[:self.threads > 1]}, {self.rule}, sums in {self.sums}"
 
     def weight(self):
         return 7
@@ -66,6 +66,9 @@ KINDS = {"shape": Shape, "dlrm": Dlrm, "sharded": Sharded}
 SMALL = {"rows": 100_000, "dim": 64, "batch": 2048, "bottom": [64, 64], "top": [128, 64, 1]}  # as train_dlrm's defaults
 LARGE = SMALL | {"bottom": [512, 256, 64], "top": [512, 256, 1]}  # as the reference DLRM's
 MODELS = {"small": SMALL, "large": LARGE}
+# Sums of dense products and gradients: in single precision as PyTorch's; train_dlrm's default; all in double.
+SUMS = {"float": ["--order", "tree"], "blocks": ["--order", "wide_tree", "--precision", "blocks"],
+        "double": ["--order", "wide_tree", "--precision", "wide"]}
 BATCHES = 40
 
 
@@ -86,11 +89,11 @@ def all_turns(quick):
         return [Sharded(26, 100_000, 2048, 64, bag, zipf, sharding, ranks)
                 for ranks, sharding, bag, zipf in itertools.product(rankses, ("row", "table"), bags, laws)]
 
-    # single precision as PyTorch's, or sums of dense products in double
-    dlrms = [Dlrm(model, threads, rule, order) for model in MODELS for threads in (1, 2)
-             for rule, order in (("adagrad", "tree"), ("adagrad", "wide_tree"), ("rowwise_adagrad", "tree"))]
+    dlrms = [Dlrm(model, threads, rule, sums) for model in MODELS for threads in (1, 2)
+             for rule, sums in (("adagrad", "float"), ("adagrad", "blocks"), ("adagrad", "double"), ("rowwise_adagrad", "float"),
+                                ("rowwise_adagrad", "blocks"))]  # the last are train_dlrm's defaults
     if quick:
-        return (shapes(8, 500_000, 8192, (16, 64), (1, 20)) + shapes(26, 100_000, 2048, (64,), (1,)) + dlrms[:3]
+        return (shapes(8, 500_000, 8192, (16, 64), (1, 20)) + shapes(26, 100_000, 2048, (64,), (1,)) + dlrms[:5:4]
                 + sharded((1,), (0,), (2,)))
     return (shapes(8, 1_000_000, 8192, (16, 64, 128), (1, 20, 100)) + shapes(26, 100_000, 2048, (16, 64, 128), (1, 20)) + dlrms
             + sharded((1, 10), (0, 1), (2, 4)))
@@ -101,7 +104,7 @@ def dlrm_command(turn, folder, report):
     files = [[f"{folder}/day_{day}_{kind}.npy" for kind in ("dense", "sparse", "labels")] for day in (0, 1)]
     return ["examples/train_dlrm", "--ranks", str(turn.threads), "--hosts", "1", "--batch", str(model["batch"] // turn.threads),
             "--rows", str(model["rows"]), "--dim", str(model["dim"]), "--bottom", "-".join(map(str, model["bottom"])),
-            "--top", "-".join(map(str, model["top"])), "--sharding", "table", "--optimizer", turn.rule, "--order", turn.order,
+            "--top", "-".join(map(str, model["top"])), "--sharding", "table", "--optimizer", turn.rule, *SUMS[turn.sums],
             "--measure", "0", "--data", *files[0], "--test", *files[1], "--json", report]
 
 
