@@ -70,7 +70,7 @@ class BatchProducts {
             if (precision == DensePrecision::wide)
                 need({rows * widest, std::max(inputs * outputs, rows * inputs), rows * widest, 0, 0, 0});
             if (precision == DensePrecision::blocks)
-                need({block * std::min(outputs, stripe), block * inputs, 0, block * widest, block * inputs,
+                need({block * outputs, block * inputs, 0, block * widest, block * inputs,
                       std::max(block * widest, std::min(outputs, stripe) * inputs)});
         }
     };
@@ -87,10 +87,17 @@ class BatchProducts {
     void tn(MatrixView<const float> a, MatrixView<const float> b, MatrixView<double> c) {
         if (precision_ == DensePrecision::wide)
             return detail::gemm<double>(CblasTrans, CblasNoTrans, wide(a, wide_a_), wide(b, wide_b_), c);
+        const std::int64_t remain = a.rows() % block;
+        const std::int64_t whole_rows = a.rows() - remain;
+        room(wide_a_, block * a.columns());
+        room(wide_b_, block * b.columns());
+        if (remain != 0 || whole_rows == 0)
+            detail::gemm<double>(CblasTrans, CblasNoTrans, wide(rows_of(a, whole_rows, remain), wide_a_),
+                                 wide(rows_of(b, whole_rows, remain), wide_b_), c);
         // A part of c at a time, which stays in the second cache while block after block is added.
         for (std::int64_t first = 0; first < c.rows(); first += stripe) {
             const std::int64_t rows = std::min(stripe, c.rows() - first);
-            sum_blocks(a.columns_from(first, rows), b, c.rows_from(first, rows));
+            add_blocks(a.columns_from(first, rows), b, whole_rows, remain != 0, c.rows_from(first, rows));
         }
     }
 
@@ -111,20 +118,19 @@ class BatchProducts {
                 std::copy_n(to.row(i), c.columns(), c.row(first + i));
         }
     }
-    void sum_blocks(MatrixView<const float> a, MatrixView<const float> b, MatrixView<double> c) {
+    /// \param begun  whether c has a sum already
+    void add_blocks(MatrixView<const float> a, MatrixView<const float> b, std::int64_t whole_rows, bool begun,
+                    MatrixView<double> c) {
         const MatrixView<float> part{room(block_c_, c.rows() * c.columns()), c.rows(), c.columns()};
         room(block_a_, block * a.columns());
         room(block_b_, block * b.columns());
-        room(wide_a_, block * a.columns());
-        room(wide_b_, block * b.columns());
-        const std::int64_t remain = a.rows() % block;
-        const std::int64_t whole_rows = a.rows() - remain;
-        detail::gemm<double>(CblasTrans, CblasNoTrans, wide(rows_of(a, whole_rows, remain), wide_a_),
-                             wide(rows_of(b, whole_rows, remain), wide_b_), c);
         for (std::int64_t first = 0; first < whole_rows; first += block) {
             detail::gemm<float>(CblasTrans, CblasNoTrans, whole(a, first, block_a_), whole(b, first, block_b_), part);
             for (std::int64_t i = 0; i < c.rows(); ++i)
-                add(part.row(i), c.columns(), c.row(i));
+                if (begun || first != 0)
+                    add(part.row(i), c.columns(), c.row(i));
+                else
+                    std::copy_n(part.row(i), c.columns(), c.row(i));
         }
     }
     static void add(const float* __restrict from, std::int64_t count, double* __restrict to) noexcept {
