@@ -22,7 +22,7 @@ SHARDWISE_INLINE LagSchedule::LagSchedule(const Itinerary& way, int k, SlotRound
         sources_.push_back(way.in_world(peer));
     for (const int peer : stages[first_].from)
         askers_.push_back(way.in_world(peer));
-    wait_.peers.reserve(sources_.size());
+    wait_.peers.reserve(std::max(sources_.size(), askers_.size()));
     last_name_ = stages[last_].posts.front().step->name;
     std::vector<bool> meets(static_cast<std::size_t>(rounds.slots.size()));
     for (std::size_t s = 0; s < way.program().forward; ++s)
@@ -69,7 +69,8 @@ SHARDWISE_INLINE bool LagSchedule::answer() {
     return server_ != nullptr && thread_ == nullptr && server_->serve(started_);
 }
 
-/// Answers, and asks `step` whether to go on; that names whom it waits for.
+/// Answers, and asks `step` whether to go on; that names whom it waits for. Answers once more at the end: what came
+/// in between may be waited for by a rank that this one will wait for elsewhere.
 SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label,
                                               const std::function<bool(SlotWait&)>& step) {
     wait.label = label;
@@ -79,7 +80,7 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
         rounds_->slots.progress(wait);
         const bool served = answer();
         wait.peers.clear();
-        if (step(wait)) return;
+        if (step(wait)) return serve();
         if (served)
             wait.idled = 0;
         else
@@ -90,8 +91,16 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
 SHARDWISE_INLINE bool LagSchedule::has_come(std::uint64_t flight) {
     rounds_->slots.progress(wait_);
     serve();
-    return flight <= finished_ ||
-           std::all_of(sources_.begin(), sources_.end(), [&](int rank) { return rounds_->has(last_, rank, flight); });
+    return flight <= finished_ || (has_answered(flight) && std::all_of(sources_.begin(), sources_.end(), [&](int rank) {
+                                       return rounds_->has(last_, rank, flight);
+                                   }));
+}
+
+/// Whether nobody waits for this rank's answers to a flight. Under `together`, who has sent rows of it has asked
+/// before, and so is answered before this rank goes on, to wait for the same ranks elsewhere.
+SHARDWISE_INLINE bool LagSchedule::has_answered(std::uint64_t flight) const {
+    const bool answers = server_ != nullptr && thread_ == nullptr && takes_part_ && !askers_.empty();
+    return !answers || server_->answered() >= flight;
 }
 
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
@@ -100,6 +109,7 @@ SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLoca
         wait_until(wait_, label("bounded lag: rows", finished_ + 1, where), [this](SlotWait& wait) {
             for (const int rank : sources_)
                 if (!rounds_->has(last_, rank, finished_ + 1)) wait.peers.push_back(rank);
+            if (wait.peers.empty() && !has_answered(finished_ + 1)) wait.peers = askers_;
             return wait.peers.empty();
         });
         if (tracer_ != nullptr)
@@ -123,8 +133,8 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
     std::uint64_t answers = 0;
     wait_until(until_all, label("bounded lag: drain", number, where), [&](SlotWait& wait) {
         const auto is_done = [&](int peer) { return rounds_->slots.has(slot(peer), number); };
-        const auto is_ahead = [&](int peer) {  // one that is done may be so behind its drain
-            return !is_done(peer) && rounds_->has(first_, peer, started_ + 1);
+        const auto is_ahead = [&](int peer) {  // in this order: one that is done may be so behind its drain
+            return rounds_->has(first_, peer, started_ + 1) && !is_done(peer);
         };
         while (takes_part_ && std::any_of(askers_.begin(), askers_.end(), is_ahead)) {
             if (full()) finish(finished_ + 1, where);

@@ -155,6 +155,8 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
             state->refused = error.what();
         }
     }
+    if (blueprint_.bound().learns)  // flights whose handles have ended, on all ranks
+        lag_->schedule().finished(lag_->schedule().started());
     JaggedView<std::int64_t> none;
     none.features = blueprint_.traits().at_owner ? std::ssize(given_) : std::ssize(features());
     const std::vector<std::int64_t> of_nobody(static_cast<std::size_t>(topology().ranks()));

@@ -86,8 +86,9 @@ struct LayerState {
 }  // namespace detail
 
 /// A batch on its way: from start to the end of backward, or of the handle, when nothing is to be learnt from it.
-/// Destroying it (or its layer) before `forward` withdraws from the exchange and fails the other ranks; of a layer with
-/// Collective<BoundedLag<>> it is forgotten, and nobody fails.
+/// Destroying it (or its layer) before `forward` withdraws from the exchange and fails the other ranks; of a frozen
+/// layer with Collective<BoundedLag<>> it is forgotten, and nobody fails. Where such a layer learns, all ranks destroy
+/// the same flights.
 class [[nodiscard]] LayerFlight {
   public:
     LayerFlight() = default;
