@@ -392,6 +392,47 @@ TEST(BoundedLayer, ForgetsFlightsWhoseHandlesEnd) {
     }
 }
 
+/// Results that nobody reads any more leave their memory, while it is in caches, to the next one; others stay.
+TEST(BoundedLayer, WritesResultsWhereTheLastOneWas) {
+    for (const sw::Serve serve : {sw::Serve::together, sw::Serve::each}) {
+        const Reference reference;
+        on_ranks(2, 2, serve, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {
+            // Batches of one size, so that all have memory of one size.
+            const auto batch = [&](int number) {
+                std::uint64_t seed = static_cast<std::uint64_t>(comm.rank() * 100000 + number * 1000);
+                while (Lookup{seed}.samples != most_samples)
+                    ++seed;
+                return Lookup{seed};
+            };
+            std::deque<std::pair<sw::LayerFlight, int>> flights;
+            std::vector<std::pair<sw::LayerFlight, int>> held;
+            std::vector<sw::MatrixView<const float>> results;
+            const float* last = nullptr;
+            for (int number = 0; number < 40; ++number) {
+                flights.emplace_back(layer.start(batch(number).view()), number);
+                if (flights.size() < 3) continue;
+                const sw::MatrixView<const float> result = layer.forward(flights.front().first).pooled;
+                EXPECT_TRUE(reference.is(result, batch(flights.front().second)));
+                const bool hold = number % 10 == 9;
+                const bool is_free = last != nullptr && number % 10 != 0;
+                EXPECT_TRUE(!is_free || result.data() == last) << number;
+                last = result.data();
+                if (hold) {
+                    for (const sw::MatrixView<const float>& other : results)
+                        EXPECT_NE(result.data(), other.data());
+                    results.push_back(result);
+                    held.push_back(std::move(flights.front()));
+                }
+                flights.pop_front();
+            }
+            flights.clear();
+            for (std::size_t i = 0; i < held.size(); ++i)
+                EXPECT_TRUE(reference.is(results[i], batch(held[i].second)));
+            layer.drain();
+        });
+    }
+}
+
 TEST(BoundedLayer, WhatIsWrongStaysOnItsRank) {
     const Reference reference;
     on_ranks(4, 2, sw::Serve::together, [&](sw::ThreadCommunicator& comm, sw::LayerBase& layer) {

@@ -182,6 +182,8 @@ class Buffer {
     [[nodiscard]] const T* data() const noexcept { return data_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    /// Bytes that it holds.
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::span<T> span() noexcept { return {data_, size_}; }
     [[nodiscard]] std::span<const T> span() const noexcept { return {data_, size_}; }
     T& operator[](std::size_t i) noexcept { return data_[i]; }

@@ -327,6 +327,7 @@ class LayerBase {
               RequestCounts& requests);
     void make_lag(const Itinerary& way);
     void make_room(BatchKind kind, const SourceLocation& where);
+    void take_warm_memory(detail::LayerState& state);
     void begin_shares(detail::LayerState& state) const;
     [[nodiscard]] std::string check_shares(detail::LayerState& state, const std::string& wrong) const;
     [[nodiscard]] std::string beyond_bound(const steps::BatchView& batch) const;

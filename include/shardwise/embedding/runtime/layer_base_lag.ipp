@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardwise/core/at.hpp"
@@ -63,7 +64,28 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
         }
         schedule.finish(number, where);
     }
+    take_warm_memory(state);
     state.flight.finish_alone();
+}
+
+/// A result is written where the last one was, if nobody reads that any more: there it is in caches, and k + 1 flights
+/// under way need no more of them than one. Flights exchange memory of one size for it, where no plan inside the plan
+/// has views of it already.
+SHARDWISE_INLINE void LayerBase::take_warm_memory(detail::LayerState& state) {
+    if (std::exchange(state.has_result, true) || !lag_->results_come_last()) return;
+    detail::LayerState* warm = &state;
+    for (const auto& other : way_of(BatchKind::any).flights) {
+        const bool is_read = other->handle != nullptr && other->has_result;
+        if (!is_read && other->buffer.capacity() == state.buffer.capacity() && other->in_buffer > warm->in_buffer)
+            warm = other.get();
+    }
+    if (warm != &state) {
+        state.buffer.swap(warm->buffer);
+        std::swap(state.in_buffer, warm->in_buffer);
+        state.allocate_output(index_);
+        if (warm->flight.active() && !warm->has_result) warm->allocate_output(index_);
+    }
+    state.in_buffer = state.flight.number();
 }
 
 /// The oldest flight under way whose handle is held, of those that take turns in slots; null: there is none.
@@ -145,6 +167,7 @@ SHARDWISE_INLINE void LayerBase::drain(const SourceLocation& where) {
         const std::uint64_t number = state->flight.number();
         if (!blueprint_.bound().learns) {
             lag_->schedule().finish(number, where);
+            take_warm_memory(*state);
             state->flight.finish_forward();
             continue;
         }

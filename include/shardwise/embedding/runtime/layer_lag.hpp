@@ -39,6 +39,8 @@ class LayerLag {
     /// Of a flight that this rank starts.
     [[nodiscard]] std::unique_ptr<Carrier> carrier(const Itinerary& way, CommunicatorRef comm,
                                                    std::pmr::memory_resource& memory);
+    /// Whether nothing sees where a flight's result goes before all has come: no plan inside the plan.
+    [[nodiscard]] bool results_come_last() const noexcept { return results_come_last_; }
     [[nodiscard]] LagSchedule& schedule() noexcept { return *schedule_; }
     /// Null: flights have no halves.
     [[nodiscard]] FlightServer* server() noexcept { return server_ ? &*server_ : nullptr; }
@@ -50,6 +52,7 @@ class LayerLag {
 
     bool learns_;
     bool on_thread_;
+    bool results_come_last_;
     SlotRounds rounds_;
     std::optional<Frame<steps::Lanes>> frame_;  // of others' flights
     std::optional<FlightServer> server_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -29,6 +30,11 @@ SHARDWISE_INLINE LayerLag::LayerLag(const LayerBlueprint& blueprint, const Itine
                                     CommunicatorRef comm, OneSidedRef slots, std::pmr::memory_resource& memory)
     : learns_{blueprint.bound().learns},
       on_thread_{blueprint.bound().progress == Progress::thread},
+      results_come_last_{std::all_of(way.program().segments.begin(), way.program().segments.end(),
+                                     [](const Segment& segment) {
+                                         return std::all_of(segment.local.begin(), segment.local.end(),
+                                                            [](const Instruction& s) { return s.plans.empty(); });
+                                     })},
       rounds_{open(blueprint, slots)} {
     const LayerBound& bound = blueprint.bound();
     if (bound.has_halves()) {
