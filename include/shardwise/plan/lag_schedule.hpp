@@ -68,6 +68,7 @@ class LagSchedule {
   private:
     bool answer();
     [[nodiscard]] bool has_answered(std::uint64_t flight) const;
+    [[nodiscard]] bool leaves_nobody(std::uint64_t flight) const;
     [[nodiscard]] static Label label(const char* what, std::uint64_t flight, const SourceLocation& where) {
         return {.step = what, .flight = static_cast<std::uint32_t>(flight), .where = where};
     }

@@ -80,27 +80,30 @@ SHARDWISE_INLINE void LagSchedule::wait_until(SlotWait& wait, const Label& label
         rounds_->slots.progress(wait);
         const bool served = answer();
         wait.peers.clear();
-        if (step(wait)) return serve();
+        if (step(wait)) break;
         if (served)
             wait.idled = 0;
         else
             rounds_->slots.pause(wait);
     }
+    static_cast<void>(answer());
 }
 
 SHARDWISE_INLINE bool LagSchedule::has_come(std::uint64_t flight) {
-    rounds_->slots.progress(wait_);
     serve();
-    return flight <= finished_ || (has_answered(flight) && std::all_of(sources_.begin(), sources_.end(), [&](int rank) {
-                                       return rounds_->has(last_, rank, flight);
-                                   }));
+    const auto has_rows = [&](int rank) { return rounds_->has(last_, rank, flight); };
+    return flight <= finished_ || (leaves_nobody(flight) && std::all_of(sources_.begin(), sources_.end(), has_rows));
 }
 
-/// Whether nobody waits for this rank's answers to a flight. Under `together`, who has sent rows of it has asked
-/// before, and so is answered before this rank goes on, to wait for the same ranks elsewhere.
+/// Whether all have this rank's answers to a flight, where it takes part in every one.
 SHARDWISE_INLINE bool LagSchedule::has_answered(std::uint64_t flight) const {
-    const bool answers = server_ != nullptr && thread_ == nullptr && takes_part_ && !askers_.empty();
-    return !answers || server_->answered() >= flight;
+    return server_ == nullptr || !takes_part_ || askers_.empty() || server_->answered() >= flight;
+}
+
+/// Whether nobody waits for a flight's answers until this rank's next call. Who has sent rows of it has asked before,
+/// and is answered before this rank goes on, to wait for the same ranks elsewhere.
+SHARDWISE_INLINE bool LagSchedule::leaves_nobody(std::uint64_t flight) const {
+    return thread_ != nullptr || has_answered(flight);
 }
 
 SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLocation& where) {
@@ -109,7 +112,7 @@ SHARDWISE_INLINE void LagSchedule::finish(std::uint64_t flight, const SourceLoca
         wait_until(wait_, label("bounded lag: rows", finished_ + 1, where), [this](SlotWait& wait) {
             for (const int rank : sources_)
                 if (!rounds_->has(last_, rank, finished_ + 1)) wait.peers.push_back(rank);
-            if (wait.peers.empty() && !has_answered(finished_ + 1)) wait.peers = askers_;
+            if (wait.peers.empty() && !leaves_nobody(finished_ + 1)) wait.peers = askers_;
             return wait.peers.empty();
         });
         if (tracer_ != nullptr)
@@ -148,8 +151,7 @@ SHARDWISE_INLINE void LagSchedule::drain(const std::function<void()>& start_empt
         }
         for (const int peer : peers_)
             if (!is_done(peer)) wait.peers.push_back(peer);
-        return wait.peers.empty() &&
-               (server_ == nullptr || !takes_part_ || peers_.empty() || server_->answered() == started_);
+        return wait.peers.empty() && has_answered(started_);
     });
     finish(started_, where);
 }

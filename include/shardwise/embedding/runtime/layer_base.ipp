@@ -283,7 +283,6 @@ SHARDWISE_INLINE detail::LayerState& LayerBase::free_state(BatchKind kind) {
 
 SHARDWISE_INLINE void LayerBase::begin(detail::LayerState& state, BatchKind kind, const std::string& wrong) {
     state.looked_up = false;
-    state.has_result = false;
     state.refused.clear();
     state.allocate_output(index_);
     LagSchedule* const schedule = state.schedule;

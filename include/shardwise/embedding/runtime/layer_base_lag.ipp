@@ -63,8 +63,8 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
             return state.flight.finish_forward();
         }
         schedule.finish(number, where);
+        take_warm_memory(state);
     }
-    take_warm_memory(state);
     state.flight.finish_alone();
 }
 
@@ -72,10 +72,11 @@ SHARDWISE_INLINE void LayerBase::finish(detail::LayerState& state, const SourceL
 /// under way need no more of them than one. Flights exchange memory of one size for it, where no plan inside the plan
 /// has views of it already.
 SHARDWISE_INLINE void LayerBase::take_warm_memory(detail::LayerState& state) {
-    if (std::exchange(state.has_result, true) || !lag_->results_come_last()) return;
+    if (!lag_->results_come_last()) return;
+    const std::uint64_t finished = lag_->schedule().finished();
     detail::LayerState* warm = &state;
     for (const auto& other : way_of(BatchKind::any).flights) {
-        const bool is_read = other->handle != nullptr && other->has_result;
+        const bool is_read = other->handle != nullptr && other->flight.number() <= finished;
         if (!is_read && other->buffer.capacity() == state.buffer.capacity() && other->in_buffer > warm->in_buffer)
             warm = other.get();
     }
@@ -83,7 +84,7 @@ SHARDWISE_INLINE void LayerBase::take_warm_memory(detail::LayerState& state) {
         state.buffer.swap(warm->buffer);
         std::swap(state.in_buffer, warm->in_buffer);
         state.allocate_output(index_);
-        if (warm->flight.active() && !warm->has_result) warm->allocate_output(index_);
+        if (warm->handle != nullptr) warm->allocate_output(index_);  // of a flight that is yet to finish
     }
     state.in_buffer = state.flight.number();
 }

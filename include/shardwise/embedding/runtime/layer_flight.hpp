@@ -60,7 +60,6 @@ struct LayerState {
     LayerFlight* handle = nullptr;
     LagSchedule* schedule = nullptr;  // of flights that may be apart
     bool looked_up = false;
-    bool has_result = false;         // in `buffer`; of a frozen layer whose ranks may be apart
     std::uint64_t in_buffer = 0;     // the last flight whose result was written there
     std::string refused;             // what all ranks found wrong with it in a drain
     std::int64_t samples = 0;        // of this rank
