@@ -81,7 +81,9 @@ struct RowwiseAdagrad {
 
     SHARDWISE_HOST_DEVICE Row row(const UpdateStep& step, float* moment, double sum_of_squares, int dim) const {
         *moment = static_cast<float>(static_cast<double>(*moment) + Moment::growth(sum_of_squares, dim));
-        return {step.learning_rate / (std::sqrt(*moment / detail::divisor_of(moment_scale)) + epsilon)};
+        const float divisor = detail::divisor_of(moment_scale);
+        const float scaled = divisor == 1.0F ? *moment : *moment / divisor;  // the same bits, and most have 1
+        return {step.learning_rate / (std::sqrt(scaled) + epsilon)};
     }
     SHARDWISE_HOST_DEVICE void element(const Row& row, float& weight, float gradient) const {
         weight = std::fma(-row.scale, gradient, weight);

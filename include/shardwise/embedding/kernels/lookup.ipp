@@ -19,21 +19,23 @@ namespace detail {
 using Floats16 [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 static_assert(alignof(Floats16) == alignof(float));
 
+/// How many rows ahead to ask for rows: where each is also a row of output, which takes as many of the lines that a
+/// core can wait for, half as far.
+inline std::int64_t lookup_ahead(const LookupArguments& a) {
+    return rows_ahead(a.dim) / (a.lengths == nullptr ? 2 : 1);
+}
+
 /// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
 template <int Dim, bool Weighted, std::size_t... Block>
 [[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a, std::index_sequence<Block...>) {
-    // Where each row is also a row of output, which takes as many of the lines that a core can wait for, half as far;
-    // and rows of several lines late, into the first cache: up to 1.6 times as fast.
-    const bool single = a.lengths == nullptr;
-    const bool late = single && (Dim > 0 ? Dim : a.dim) >= 64;
-    const std::int64_t ahead = late ? 8 : rows_ahead(Dim > 0 ? Dim : a.dim) / (single ? 2 : 1);
-    return [&a, late, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
+    const std::int64_t ahead = lookup_ahead(a);
+    return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
         const int dim = Dim > 0 ? Dim : a.dim;
         const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
         Floats16 blocks[Dim > 0 ? sizeof...(Block) : 1] = {};
         if constexpr (Dim == 0) std::fill_n(out, dim, 0.0F);
         for (; i < end; ++i) {
-            if (i + ahead < a.ids) late ? prefetch<1>(row(i + ahead), dim) : prefetch(row(i + ahead), dim);
+            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
             const float* __restrict from = row(i);
             if constexpr (Dim > 0 && !Weighted) {
                 ((blocks[Block] += *reinterpret_cast<const Floats16*>(from + 16 * Block)), ...);
@@ -62,16 +64,22 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     if (a.ids == 0) {
         for (std::int64_t bag = 0; bag < a.bags; ++bag)
             std::fill_n(a.out + bag * stride, a.dim, 0.0F);
-    } else if (a.lengths == nullptr) {
-        for (std::int64_t bag = 0; bag < a.bags; ++bag)
-            sum(bag, bag + 1, a.out + bag * stride);
-    } else {
-        std::int64_t i = 0;
+        return;
+    }
+    if (a.lengths == nullptr) {
+        // A core does not see ahead where rows of output lie a stride apart: they are asked for as early as rows are.
+        const std::int64_t ahead = lookup_ahead(a);
         for (std::int64_t bag = 0; bag < a.bags; ++bag) {
-            const std::int64_t end = i + a.lengths[bag];
-            sum(i, end, a.out + bag * stride);
-            i = end;
+            if (bag + ahead < a.bags) prefetch(a.out + (bag + ahead) * stride, Dim > 0 ? Dim : a.dim);
+            sum(bag, bag + 1, a.out + bag * stride);
         }
+        return;
+    }
+    std::int64_t i = 0;
+    for (std::int64_t bag = 0; bag < a.bags; ++bag) {
+        const std::int64_t end = i + a.lengths[bag];
+        sum(i, end, a.out + bag * stride);
+        i = end;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -68,23 +69,24 @@ struct RowGroups {
         const Filter slots{ids, rows_in_shard};
         filter.assign_zero(static_cast<std::size_t>(slots.words()));
         std::uint64_t* const seen = filter.data();
-        each([=](LocalRow row, std::uint64_t) {
+        each([=](LocalRow row, std::uint64_t) __attribute__((always_inline)) {
             const std::uint64_t at = slots.of(row);
             std::uint64_t& word = seen[at / 32];
             const unsigned shift = at % 32 * 2;
             word += std::uint64_t{(word >> shift & 3U) < 2} << shift;
         });
+        // Written at both ends of what is free, of which one moves on: by the number of its keys, 1 or 2 for more,
+        // without a branch that would depend on the ids.
         std::uint64_t* front = keys.data();
         std::uint64_t* back = front + size;
-        each([&, seen](LocalRow row, std::uint64_t number) {
+        each([&, seen ](LocalRow row, std::uint64_t number) __attribute__((always_inline)) {
             const std::uint64_t at = slots.of(row);
-            const bool alone = (seen[at / 32] >> at % 32 * 2 & 3U) == 1;
-            // written at both ends of what is free, of which one moves on
+            const auto more = static_cast<std::ptrdiff_t>((seen[at / 32] >> at % 32 * 2 & 3U) - 1);
             const std::uint64_t key = static_cast<std::uint64_t>(row) << 32U | number;
             *front = key;
             back[-1] = key;
-            front += alone ? 1 : 0;
-            back -= alone ? 0 : 1;
+            front += 1 - more;
+            back -= more;
         });
         const auto singles = static_cast<std::size_t>(front - keys.data());
         std::reverse(front, front + (size - singles));
@@ -100,14 +102,15 @@ struct RowGroups {
     }
 
   private:
-    /// Where a row's two bits are: a slot a row, or, where that were more than 8 slots a key, a slot by hash. Rows that
-    /// share a slot count as rows with several keys, which changes no bit.
+    /// Where a row's two bits are: a slot a row, where that is at most 64 slots a key; otherwise one of 16 slots a key,
+    /// by hash. Rows that share a slot count as rows with several keys, which changes no bit and costs a sort of
+    /// theirs.
     class Filter {
       public:
         Filter(std::int64_t keys, std::int64_t rows)
-            : slots_{std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(8 * keys, 32)))} {
-            hashed_ = slots_ < static_cast<std::uint64_t>(rows);
-            if (!hashed_) slots_ = static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1));
+            : slots_{static_cast<std::uint64_t>(std::max<std::int64_t>(rows, 1))},
+              hashed_{rows > 64 * std::max<std::int64_t>(keys, 8)} {
+            if (hashed_) slots_ = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(16 * keys, 32)));
             shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_));
         }
         [[nodiscard]] std::int64_t words() const { return static_cast<std::int64_t>((slots_ + 31) / 32); }

@@ -55,9 +55,10 @@ struct RowSet {
     /// What the k-th of `keys` stands for.
     [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
     [[nodiscard]] std::int64_t touched() const noexcept { return singles + several; }
-    /// Asks for what a number stands for, which will be read soon.
-    [[gnu::always_inline]] inline void prefetch_terms(std::uint64_t number) const {
-        prefetch(contributions[number].terms<float>(), wide ? 2 * dim : dim);
+    /// Asks for what a number stands for, of so many columns, which will be read soon.
+    [[gnu::always_inline]] inline void prefetch_terms(std::uint64_t number, int columns) const {
+        prefetch(contributions[number].terms<float>(), columns);
+        if (wide) prefetch(contributions[number].terms<float>() + columns, columns);
     }
     /// The i-th touched row.
     [[nodiscard]] RowTerms terms(std::int64_t i) const noexcept {

@@ -140,6 +140,10 @@ struct GroupBody {
             }
             Contribution* contribution = groups.resize(count).data();
             for_sources(blocks, bags, [&] {
+                if (bags.size() == 1 && one_a_gradient(bags.front())) {
+                    contribution = add_gradients(bags.front(), contribution);
+                    return;
+                }
                 for_bags(bags, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
                     if (!of.an_id)
                         *contribution++ = {
@@ -181,6 +185,21 @@ struct GroupBody {
         }
         [[nodiscard]] bool one_an_id(const IdBlock& block) const {
             return !pooled || block.weights != nullptr || block.ids <= block.head.n;
+        }
+        /// Whether the contributions of a block are its gradients, one by one.
+        [[nodiscard]] bool one_a_gradient(const BagsOfBlock& of) const {
+            return !of.an_id || !pooled || of.block.ids == (of.block.lengths == nullptr ? of.block.head.n : 0);
+        }
+        /// \returns behind the last
+        [[nodiscard]] static Contribution* add_gradients(const BagsOfBlock& from, Contribution* to) {
+            const BagsOfBlock of = from;  // a copy stays in registers
+            const float* const weights = of.block.weights;
+            const std::int64_t count = of.an_id ? of.block.ids : of.block.head.n;
+            for (std::int64_t k = 0; k < count; ++k)
+                *to++ = {.gradient = of.gradient(k),
+                         .weight = weights == nullptr ? 1.0F : weights[k],
+                         .source = of.block.head.source};
+            return to;
         }
         /// Calls use() for each source of a shard's blocks, with its blocks in `bags`, one a feature.
         template <class Use>

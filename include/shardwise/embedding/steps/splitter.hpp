@@ -117,8 +117,12 @@ class Splitter {
     /// Ids travel with 32-bit counts, bags with 31 bits.
     [[nodiscard]] std::string check_counts() const;
     [[nodiscard]] std::string check_sequences();
+    /// Both return false where an id is no row of the table.
     template <class Id>
-    void split_feature(int f, std::span<const Id> values);
+    [[nodiscard]] bool split_feature(int f, std::span<const Id> values);
+    template <class Id>
+    [[nodiscard]] static bool locate(const TablePlacement& table, std::span<const Id> ids, std::int32_t* shard_of,
+                                     LocalRow* rows);
     /// Deals a feature's located rows to the blocks of their shards, where there are no bags.
     void deal_distinct(int f, IdBlock* blocks, int shards, std::int64_t to);
     /// Deals a feature's located rows to the blocks of their shards, bag by bag.

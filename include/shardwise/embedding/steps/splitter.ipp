@@ -38,10 +38,15 @@ SHARDWISE_INLINE std::string Splitter::split() {
     tape_.blocks.resize(static_cast<std::size_t>(placement_.blocks));
     std::string wrong;
     for (int f = 0; f < features; ++f) {
-        wrong = first_wrong_id(batch_, f, at(placement_.features, f).name, placement_.table_of(f).name,
-                               placement_.table_of(f).rows);
+        const auto first_wrong = [&] {
+            return first_wrong_id(batch_, f, at(placement_.features, f).name, placement_.table_of(f).name,
+                                  placement_.table_of(f).rows);
+        };
+        if (batch_.weighted()) wrong = first_wrong();  // its weights, too
+        bool good = true;
+        if (wrong.empty()) batch_.with_ids(f, [&](auto values) { good = split_feature(f, values); });
+        if (!good) wrong = first_wrong();
         if (!wrong.empty()) break;
-        batch_.with_ids(f, [&](auto values) { split_feature(f, values); });
     }
     return wrong;
 }
@@ -68,7 +73,21 @@ SHARDWISE_INLINE std::string Splitter::check_sequences() {
 }
 
 template <class Id>
-void Splitter::split_feature(int f, std::span<const Id> values) {
+bool Splitter::locate(const TablePlacement& table, std::span<const Id> ids, std::int32_t* shard_of, LocalRow* rows) {
+    constexpr std::size_t most = 1024;  // that are in the first cache when they are looked at again
+    for (std::size_t first = 0; first < ids.size(); first += most) {
+        const std::span<const Id> part = ids.subspan(first, std::min(most, ids.size() - first));
+        bool good = true;  // without a branch an id
+        for (const Id id : part)
+            good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(id)) < static_cast<std::uint64_t>(table.rows);
+        if (!good) return false;
+        table.map->locate(part, shard_of == nullptr ? nullptr : shard_of + first, rows + first);
+    }
+    return true;
+}
+
+template <class Id>
+bool Splitter::split_feature(int f, std::span<const Id> values) {
     const TablePlacement& table = placement_.table_of(f);
     const std::int64_t to = at(tape_.first, f);
     IdBlock* blocks = tape_.blocks.data() + at(placement_.features, f).first_block;
@@ -86,18 +105,19 @@ void Splitter::split_feature(int f, std::span<const Id> values) {
                      .weights = batch_.weighted() ? tape_.weights.data() + to : nullptr};
     }
     if (by_rows()) {
-        table.map->locate(values, tape_.shard_of.data() + to, tape_.local_of.data() + to);
+        if (!locate(table, values, tape_.shard_of.data() + to, tape_.local_of.data() + to)) return false;
         if (pooling_.distinct)
             deal_distinct(f, blocks, static_cast<int>(table.shards.size()), to);
         else
             deal(f, blocks, static_cast<int>(table.shards.size()), to);
-        return;
+        return true;
     }
-    table.map->locate(values, nullptr, tape_.rows.data() + to);
+    if (!locate(table, values, nullptr, tape_.rows.data() + to)) return false;
     if (!pooling_.every_bag && !pooling_.distinct && some_are_empty(batch_, f)) leave_empty_bags(f, blocks);
     if (batch_.weighted())
         for (std::int64_t i = 0; i < std::ssize(values); ++i)
             at(tape_.weights, to + i) = batch_.weight(batch_.first_value(f) + i);
+    return true;
 }
 
 SHARDWISE_INLINE void Splitter::deal_distinct(int f, IdBlock* blocks, int shards, std::int64_t to) {

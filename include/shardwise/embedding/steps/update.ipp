@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/steps/update.hpp"
@@ -91,10 +92,10 @@ struct UpdateBody {
     struct Slots {
         int element;
         int row;
-        [[gnu::always_inline]] void prefetch_row(const ShardStore& shard, LocalRow of) const {
+        [[gnu::always_inline]] void prefetch_row(const ShardStore& shard, LocalRow of, int dim) const {
             const auto at_row = static_cast<std::int64_t>(of);
-            prefetch(shard.weights.data() + at_row * shard.dim, shard.dim);
-            if (element > 0) prefetch(shard.element_state.data() + at_row * shard.dim * element, shard.dim * element);
+            prefetch(shard.weights.data() + at_row * dim, dim);
+            if (element > 0) prefetch(shard.element_state.data() + at_row * dim * element, dim * element);
             if (row > 0) prefetch(shard.row_state.data() + at_row * row, 1);  // its first line
         }
     };
@@ -115,18 +116,63 @@ struct UpdateBody {
                 own.change.apply(gradient, weights(row), shard.dim);
         }
 
-        /// \param next  gives the i-th of `count` rows
-        template <class Next>
-        void operator()(std::int64_t count, Next next) const {
+        /// \param fill  makes TouchedRows of the rows from the i-th of `count` on
+        template <class Fill>
+        void operator()(std::int64_t count, Fill fill) const {
             std::array<TouchedRow, together> touched;
             for (std::int64_t first = 0; first < count; first += together) {
                 const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, count - first));
-                for (std::size_t i = 0; i < here; ++i)
-                    touched[i] = next(first + static_cast<std::int64_t>(i));
+                fill(first, std::span{touched.data(), here});
                 if (own.change.keep != 1.0F)
                     for (std::size_t i = 0; i < here; ++i)
                         own.change.decay(weights(touched[i].row), shard.dim);
                 own.rule->apply(own.step, shard, table_dim, {touched.data(), here});
+            }
+        }
+    };
+    /// Gives rows their norms, and asks meanwhile for what later rows need: between short loops there is time for that.
+    struct Norms {
+        bool needed;
+        const double* given;  ///< (touched rows), or null
+        double rescale;       ///< of those that are given
+
+        /// \param ask  asks for what the i-th of the later rows needs, of so many columns
+        template <class Ask>
+        void add(std::span<TouchedRow> touched, int dim, Ask ask) {
+            if (given != nullptr || !needed) {
+                for (std::size_t i = 0; i < touched.size(); ++i) {
+                    ask(static_cast<std::int64_t>(i), dim);
+                    if (given != nullptr) touched[i].sum_of_squares = *given++ * rescale;
+                }
+                return;
+            }
+            switch (dim) {
+                case 16:
+                    return add_as<16>(touched, dim, ask);
+                case 32:
+                    return add_as<32>(touched, dim, ask);
+                case 64:
+                    return add_as<64>(touched, dim, ask);
+                case 128:
+                    return add_as<128>(touched, dim, ask);
+                default:
+                    return add_as<0>(touched, dim, ask);
+            }
+        }
+
+      private:
+        /// \tparam Dim  the number of columns; 0: `any_dim`
+        template <int Dim, class Ask>
+        static void add_as(std::span<TouchedRow> touched, int any_dim, Ask ask) {
+            const int dim = Dim > 0 ? Dim : any_dim;
+            const float* last = nullptr;  // rows of a bag stand together and share its gradient
+            double norm = 0.0;
+            for (std::size_t i = 0; i < touched.size(); ++i) {
+                ask(static_cast<std::int64_t>(i), dim);
+                const float* const gradient = touched[i].gradient;
+                if (gradient != last) norm = sum_of_squares(gradient, dim);
+                last = gradient;
+                touched[i].sum_of_squares = norm;
             }
         }
     };
@@ -135,55 +181,59 @@ struct UpdateBody {
     template <bool Changes>
     static void learn(const RowSet& set, const Learner& learner, const Slots& slots, const Topology& topology,
                       Tape& tape) {
-        const bool needs_norm = learner.own.rule->needs_row_norm();
-        const double rescale = static_cast<double>(learner.own.change.scale) * learner.own.change.scale;
+        const double scale = Changes ? static_cast<double>(learner.own.change.scale) : 1.0;
+        Norms norms{
+            .needed = learner.own.rule->needs_row_norm(), .given = set.sums_of_squares, .rescale = scale * scale};
         const ShardStore& shard = learner.shard;
         Sums sums{tape.sums.data(), set.dim};
-        const double* norms = set.sums_of_squares;
         const std::int64_t ahead = rows_ahead(set.dim, 1);
+        const auto ask_for_several = [&](std::int64_t i) {
+            if (i < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i]]), set.dim);
+        };
 
         // In the order of samples: rows of a bag stand together, share its gradient and its norm.
         const Contribution* last = nullptr;
         const float* sum = nullptr;
-        double norm = 0.0;
-        learner(set.singles, [&](std::int64_t i) {
-            if (i + ahead < set.singles) {
-                const std::uint64_t key = set.single[i + ahead];
-                slots.prefetch_row(shard, RowSet::row(key));
-                if (RowSet::number(key) != RowSet::number(set.single[i + ahead - 1]))
-                    set.prefetch_terms(RowSet::number(key));
-            }
-            const Contribution* const of = &set.contributions[RowSet::number(set.single[i])];
-            if (Changes || of != last) {
-                last = of;
-                if (!Changes && of->weight == 1.0F && !set.wide) {
-                    sum = of->terms<float>();
-                } else {
-                    float* const place = sums.next();
-                    if (set.wide)
-                        shardwise::detail::start_sum<double>(place, *of, set.dim);
-                    else
-                        shardwise::detail::start_sum<float>(place, *of, set.dim);
-                    if constexpr (Changes) learner.change(RowSet::row(set.single[i]), place);
-                    sum = place;
+        learner(set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
+            for (std::size_t i = 0; i < touched.size(); ++i) {
+                const std::uint64_t key = set.single[first + static_cast<std::int64_t>(i)];
+                const Contribution* const of = &set.contributions[RowSet::number(key)];
+                if (Changes || of != last) {
+                    last = of;
+                    if (!Changes && of->weight == 1.0F && !set.wide) {
+                        sum = of->terms<float>();
+                    } else {
+                        float* const place = sums.next();
+                        if (set.wide)
+                            shardwise::detail::start_sum<double>(place, *of, set.dim);
+                        else
+                            shardwise::detail::start_sum<float>(place, *of, set.dim);
+                        if constexpr (Changes) learner.change(RowSet::row(key), place);
+                        sum = place;
+                    }
                 }
-                if (needs_norm && norms == nullptr) norm = sum_of_squares(sum, set.dim);
+                touched[i] = {.row = RowSet::row(key), .gradient = sum, .sum_of_squares = 0.0};
             }
-            if (norms != nullptr) norm = Changes ? *norms++ * rescale : *norms++;
-            return TouchedRow{.row = RowSet::row(set.single[i]), .gradient = sum, .sum_of_squares = norm};
+            norms.add(touched, set.dim, [&, first](std::int64_t i, int dim) {
+                const std::int64_t later = first + i + ahead;
+                if (later >= set.singles) return ask_for_several(later - set.singles);
+                const std::uint64_t key = set.single[later];
+                slots.prefetch_row(shard, RowSet::row(key), dim);
+                if (RowSet::number(key) != RowSet::number(set.single[later - 1]))
+                    set.prefetch_terms(RowSet::number(key), dim);
+            });
         });
-        learner(set.several, [&](std::int64_t i) {
-            if (i + ahead < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i + ahead]]));
-            float* const place = sums.next();
-            const RowTerms terms = set.terms(set.singles + i);
-            tape.fold(set, terms, topology, place);
-            if constexpr (Changes) learner.change(terms.row, place);
-            double squares = 0.0;
-            if (norms != nullptr)
-                squares = Changes ? *norms++ * rescale : *norms++;
-            else if (needs_norm)
-                squares = sum_of_squares(place, set.dim);
-            return TouchedRow{.row = terms.row, .gradient = place, .sum_of_squares = squares};
+        learner(set.several, [&](std::int64_t first, std::span<TouchedRow> touched) {
+            for (std::size_t i = 0; i < touched.size(); ++i) {
+                const std::int64_t of = first + static_cast<std::int64_t>(i);
+                ask_for_several(of + ahead);
+                float* const place = sums.next();
+                const RowTerms terms = set.terms(set.singles + of);
+                tape.fold(set, terms, topology, place);
+                if constexpr (Changes) learner.change(terms.row, place);
+                touched[i] = {.row = terms.row, .gradient = place, .sum_of_squares = 0.0};
+            }
+            norms.add(touched, set.dim, [](std::int64_t, int) {});
         });
     }
 };
