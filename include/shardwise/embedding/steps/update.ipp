@@ -191,12 +191,24 @@ struct UpdateBody {
             if (i < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i]]), set.dim);
         };
 
+        const auto ask_for = [&](std::int64_t i, int dim) {
+            if (i >= set.singles) return ask_for_several(i - set.singles);
+            const std::uint64_t key = set.single[i];
+            slots.prefetch_row(shard, RowSet::row(key), dim);
+            if (RowSet::number(key) != RowSet::number(set.single[i - 1])) set.prefetch_terms(RowSet::number(key), dim);
+        };
+
         // In the order of samples: rows of a bag stand together, share its gradient and its norm.
         const Contribution* last = nullptr;
         const float* sum = nullptr;
         learner(set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
+            // What is read already here is asked for here. Weights are 1 or not for all ids of a batch, as a rule.
+            const bool reads =
+                Changes || set.wide || set.contributions[RowSet::number(set.single[first])].weight != 1.0F;
             for (std::size_t i = 0; i < touched.size(); ++i) {
-                const std::uint64_t key = set.single[first + static_cast<std::int64_t>(i)];
+                const std::int64_t of_row = first + static_cast<std::int64_t>(i);
+                if (reads) ask_for(of_row + ahead, set.dim);
+                const std::uint64_t key = set.single[of_row];
                 const Contribution* const of = &set.contributions[RowSet::number(key)];
                 if (Changes || of != last) {
                     last = of;
@@ -214,13 +226,8 @@ struct UpdateBody {
                 }
                 touched[i] = {.row = RowSet::row(key), .gradient = sum, .sum_of_squares = 0.0};
             }
-            norms.add(touched, set.dim, [&, first](std::int64_t i, int dim) {
-                const std::int64_t later = first + i + ahead;
-                if (later >= set.singles) return ask_for_several(later - set.singles);
-                const std::uint64_t key = set.single[later];
-                slots.prefetch_row(shard, RowSet::row(key), dim);
-                if (RowSet::number(key) != RowSet::number(set.single[later - 1]))
-                    set.prefetch_terms(RowSet::number(key), dim);
+            norms.add(touched, set.dim, [&, first, reads](std::int64_t i, int dim) {
+                if (!reads) ask_for(first + i + ahead, dim);
             });
         });
         learner(set.several, [&](std::int64_t first, std::span<TouchedRow> touched) {
