@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "shardwise/core/config.hpp"
@@ -13,6 +15,15 @@
 /// Ids that are no rows, and weights that are no numbers.
 
 namespace shardwise::inline SHARDWISE_ABI::steps {
+
+/// Whether all ids are rows of a table that has so many; without a branch an id.
+template <class Id>
+[[nodiscard]] bool are_rows(std::span<const Id> ids, std::int64_t rows) noexcept {
+    bool good = true;
+    for (const Id id : ids)
+        good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(id)) < static_cast<std::uint64_t>(rows);
+    return good;
+}
 
 /// The first id or weight of a feature that is wrong, in words; empty when there is none.
 /// \param number  the feature's in the batch \param rows  of the table

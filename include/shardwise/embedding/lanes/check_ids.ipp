@@ -27,11 +27,8 @@ SHARDWISE_INLINE std::string first_wrong_id(const BatchView& batch, int number, 
                                             const std::string& table, std::int64_t rows) {
     const std::int64_t first = batch.first_value(number);
     const std::int64_t ids = batch.values(number);
-    bool good = true;  // without a branch an id
-    batch.with_ids(number, [&](auto values) {
-        for (const auto value : values)
-            good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) < static_cast<std::uint64_t>(rows);
-    });
+    bool good = false;
+    batch.with_ids(number, [&](auto values) { good = are_rows(values, rows); });
     for (std::int64_t i = 0; batch.weighted() && i < ids; ++i)
         good &= std::isfinite(batch.weight(first + i));
     if (good) return {};

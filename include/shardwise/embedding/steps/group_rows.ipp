@@ -188,7 +188,8 @@ struct GroupBody {
         }
         /// Whether the contributions of a block are its gradients, one by one.
         [[nodiscard]] bool one_a_gradient(const BagsOfBlock& of) const {
-            return !of.an_id || !pooled || of.block.ids == (of.block.lengths == nullptr ? of.block.head.n : 0);
+            const bool one_id_a_bag = of.block.lengths == nullptr && of.block.ids == of.block.head.n;
+            return !of.an_id || !pooled || one_id_a_bag;
         }
         /// \returns behind the last
         [[nodiscard]] static Contribution* add_gradients(const BagsOfBlock& from, Contribution* to) {

@@ -77,10 +77,7 @@ bool Splitter::locate(const TablePlacement& table, std::span<const Id> ids, std:
     constexpr std::size_t most = 1024;  // that are in the first cache when they are looked at again
     for (std::size_t first = 0; first < ids.size(); first += most) {
         const std::span<const Id> part = ids.subspan(first, std::min(most, ids.size() - first));
-        bool good = true;  // without a branch an id
-        for (const Id id : part)
-            good &= static_cast<std::uint64_t>(static_cast<std::int64_t>(id)) < static_cast<std::uint64_t>(table.rows);
-        if (!good) return false;
+        if (!are_rows(part, table.rows)) return false;
         table.map->locate(part, shard_of == nullptr ? nullptr : shard_of + first, rows + first);
     }
     return true;

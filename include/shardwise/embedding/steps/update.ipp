@@ -226,7 +226,7 @@ struct UpdateBody {
                 }
                 touched[i] = {.row = RowSet::row(key), .gradient = sum, .sum_of_squares = 0.0};
             }
-            norms.add(touched, set.dim, [&, first, reads](std::int64_t i, int dim) {
+            norms.add(touched, set.dim, [&](std::int64_t i, int dim) {
                 if (!reads) ask_for(first + i + ahead, dim);
             });
         });
