@@ -1,0 +1,158 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/comm/thread_world.hpp"
+#include "shardwise/core/text.hpp"
+#include "shardwise/embedding/make_layer.hpp"
+
+/// \file
+/// Features of more ids than are looked at together: ids are checked a thousand at a time, rows are updated 64 at a
+/// time. The laws' batches are smaller.
+
+namespace many_ids {
+namespace {
+
+namespace sw = shardwise;
+
+constexpr std::int64_t rows = 4000;
+
+struct Kind {
+    std::string sharding;
+    std::string optimizer;
+    int dim;
+    bool clipped = false;
+};
+
+std::vector<Kind> all_kinds() {
+    std::vector<Kind> all;
+    for (const std::string sharding : {"row", "table", "dp"})
+        for (const std::string optimizer : {"rowwise_adagrad", "sgd"})
+            for (const int dim : {7, 16, 64})
+                for (const bool clipped : {false, true})
+                    all.push_back({sharding, optimizer, dim, clipped});
+    return all;
+}
+std::string text(const Kind& kind) {
+    return sw::concat({kind.sharding, " ", kind.optimizer, " ", kind.dim, kind.clipped ? " clipped" : ""});
+}
+
+using Batch = sw::JaggedBatch<std::int64_t>;
+
+/// The gradients of a batch's samples.
+struct Step {
+    Batch batch;
+    std::vector<float> gradient;  // (samples, dim)
+};
+
+/// The weights of a rank's rows after one step on two ranks.
+std::vector<float> learnt(const Kind& kind, const std::vector<Step>& steps) {
+    sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
+    std::vector<std::vector<float>> all(2);
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = kind.dim}};
+        sw::LayerOptions options{.learning_rate = 0.1F, .seed = 3};
+        if (kind.clipped) options.by_table = {{"t", {.clip_value = 0.4F}}};
+        const auto layer =
+            sw::make_layer(comm, tables, {.shardings = {kind.sharding}, .optimizer = kind.optimizer}, options);
+        const Step& step = steps[static_cast<std::size_t>(comm.rank())];
+        auto flight = layer->start(step.batch.view());
+        layer->forward(flight);
+        layer->backward(std::move(flight), {.pooled = {step.gradient.data(), step.batch.samples, kind.dim}});
+        layer->for_each_shard([&](const sw::ShardView& shard, const auto&) {
+            auto& mine = all[static_cast<std::size_t>(comm.rank())];
+            mine.insert(mine.end(), shard.weights, shard.weights + shard.rows * shard.dim);
+        });
+    });
+    all[0].insert(all[0].end(), all[1].begin(), all[1].end());
+    return all[0];
+}
+
+/// Bags that end before, at and behind the 64th row, with ids of which none is drawn twice.
+Step bags(int rank, int dim, bool weighted) {
+    std::mt19937 dice{static_cast<unsigned>(rank + 5)};
+    std::vector<std::int64_t> ids(rows);
+    std::iota(ids.begin(), ids.end(), std::int64_t{0});
+    std::shuffle(ids.begin(), ids.end(), std::mt19937{8});  // the same on both ranks
+    Step step;
+    Batch& batch = step.batch;
+    batch.features = 1;
+    batch.lengths = {70, 1, 0, 64, 63, 65, 130, 2, 128, 1, 1, 200, 64};
+    batch.samples = std::ssize(batch.lengths);
+    const std::int64_t count = std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0});
+    batch.values.assign(ids.begin() + rank * count, ids.begin() + (rank + 1) * count);
+    std::normal_distribution<float> normal;
+    for (std::int64_t i = 0; weighted && i < count; ++i)
+        batch.weights.push_back(i % 90 == 0 ? 1.0F : normal(dice));
+    for (std::int64_t i = 0; i < batch.samples * dim; ++i)
+        step.gradient.push_back(normal(dice));
+    return step;
+}
+
+/// Each id a sample of its own, with what the bag gave it.
+Step one_by_one(const Step& bags, int dim) {
+    Step step;
+    step.batch = {.samples = std::ssize(bags.batch.values), .features = 1, .values = bags.batch.values};
+    std::size_t id = 0;
+    for (std::size_t bag = 0; bag < bags.batch.lengths.size(); ++bag)
+        for (std::int32_t i = 0; i < bags.batch.lengths[bag]; ++i, ++id)
+            for (std::size_t d = 0; d < static_cast<std::size_t>(dim); ++d)
+                step.gradient.push_back((bags.batch.weights.empty() ? 1.0F : bags.batch.weights[id]) *
+                                        bags.gradient[bag * static_cast<std::size_t>(dim) + d]);
+    return step;
+}
+
+TEST(ManyIds, RowsOfABagLearnWhatTheyWouldAlone) {
+    for (const Kind& kind : all_kinds())
+        for (const bool weighted : {false, true}) {
+            SCOPED_TRACE(sw::concat({text(kind), weighted ? " weighted" : ""}));
+            const std::vector<Step> steps{bags(0, kind.dim, weighted), bags(1, kind.dim, weighted)};
+            const std::vector<float> together = learnt(kind, steps);
+            EXPECT_EQ(together, learnt(kind, {one_by_one(steps[0], kind.dim), one_by_one(steps[1], kind.dim)}));
+            Step nothing = steps[1];
+            nothing.gradient.assign(nothing.gradient.size(), 0.0F);
+            EXPECT_NE(together, learnt(kind, {steps[0], nothing}));
+        }
+}
+
+TEST(ManyIds, AWrongOneBehindThousandsIsFound) {
+    constexpr std::int64_t count = 3000;
+    for (const std::string sharding : {"row", "col", "table", "dp"})
+        for (const std::int64_t wrong : {0, 1023, 1024, 2047, 2048, 2500, 2999})
+            for (const bool weighted : {false, true}) {
+                SCOPED_TRACE(sw::concat({sharding, ", id ", wrong, weighted ? ", weighted" : ""}));
+                sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
+                world.run([&](sw::ThreadCommunicator& comm) {
+                    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
+                    const auto layer = sw::make_layer(comm, tables, {.shardings = {sharding}});
+                    Batch batch{.samples = count, .features = 1};
+                    batch.values.assign(count, 7);
+                    if (weighted) batch.weights.assign(count, 0.5F);
+                    if (comm.rank() == 1) batch.values[static_cast<std::size_t>(wrong)] = wrong % 2 == 0 ? rows : -1;
+                    std::string said;
+                    try {
+                        auto flight = layer->start(batch.view());
+                        layer->forward(flight);
+                    } catch (const sw::BadInput& error) {
+                        said = error.what();
+                    }
+                    const std::string expected =
+                        sw::concat({"feature 't', sample ", wrong, ": id ", wrong % 2 == 0 ? rows : -1,
+                                    " is not a row of table 't'; its rows are 0 to ", rows - 1});
+                    EXPECT_NE(said.find(expected), std::string::npos) << said;
+                });
+            }
+}
+
+}  // namespace
+}  // namespace many_ids
