@@ -61,7 +61,7 @@ std::vector<float> learnt(const Kind& kind, const std::vector<Step>& steps) {
     std::vector<std::vector<float>> all(2);
     world.run([&](sw::ThreadCommunicator& comm) {
         const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = kind.dim}};
-        sw::LayerOptions options{.learning_rate = 0.1F, .seed = 3};
+        sw::LayerOptions options{.learning_rate = {0.1F}, .seed = 3};
         if (kind.clipped) options.by_table = {{"t", {.clip_value = 0.4F}}};
         const auto layer =
             sw::make_layer(comm, tables, {.shardings = {kind.sharding}, .optimizer = kind.optimizer}, options);

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "shardwise/embedding/kernels/row_groups.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -42,7 +45,8 @@ TEST(RowGroups, EveryContributionStandsAtItsRowOnceAndInOrder) {
         SCOPED_TRACE(testing::Message() << c.contributions << " contributions, " << c.rows << " rows");
         sw::MemoryAccount memory;
         sw::RowGroups groups;
-        auto& contributions = groups.on(memory.work()).resize(c.contributions);
+        groups.on(memory.work()).begin(c.contributions, c.contributions, 1);
+        const std::span<sw::Contribution> contributions = groups.contribute(c.contributions);
         std::vector<sw::LocalRow> rows;
         std::map<sw::LocalRow, std::vector<std::int64_t>> expected;
         for (std::int64_t i = 0; i < c.contributions; ++i) {
@@ -88,8 +92,54 @@ TEST(RowGroups, EveryContributionStandsAtItsRowOnceAndInOrder) {
         EXPECT_GE(set.singles, alone * 7 / 10) << "the filter tells too few rows apart";
 
         sw::MemoryTally tally;
-        sw::RowGroups::tally(c.contributions, c.contributions, c.rows, tally);
+        sw::RowGroups::Needs needs;
+        needs.add(c.contributions, c.contributions, c.rows);
+        needs.tally(tally);
         EXPECT_EQ(tally.bytes(), memory.dynamic_bytes());
+    }
+}
+
+/// Rows of one, two and three digits of the sort, many and few: no set writes where one before it stands.
+TEST(RowGroups, SetsStandBesideEachOther) {
+    std::mt19937_64 engine{11};
+    const std::vector<std::int64_t> rows{1, 900, 60'000, 1 << 24, 900, 2000, 1 << 23, 70'000};
+    constexpr std::int64_t ids = 2000;
+    sw::MemoryAccount memory;
+    sw::RowGroups groups;
+    for (int time = 0; time < 2; ++time) {
+        const std::int64_t sets = std::ssize(rows);
+        groups.on(memory.work()).begin(sets * (ids + sets), sets * (ids + sets), rows.size());
+        std::vector<sw::RowSet> all;
+        std::vector<std::vector<sw::LocalRow>> drawn;
+        for (std::int64_t k = 0; k < sets; ++k) {
+            const std::int64_t count = k % 4 == 3 ? 100 : ids + k;
+            for (sw::Contribution& c : groups.contribute(count))
+                c.source = static_cast<std::int32_t>(k);
+            auto& of_set = drawn.emplace_back();
+            for (std::int64_t i = 0; i < count; ++i)
+                of_set.push_back(static_cast<sw::LocalRow>(
+                    engine() % 700 * static_cast<std::uint64_t>(rows[static_cast<std::size_t>(k)]) / 700));
+            all.push_back(groups.group(static_cast<int>(k), 4, rows[static_cast<std::size_t>(k)], count, [&](auto use) {
+                for (std::size_t i = 0; i < of_set.size(); ++i)
+                    use(of_set[i], i);
+            }));
+        }
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            SCOPED_TRACE(k);
+            std::vector<std::pair<sw::LocalRow, std::uint64_t>> expected;
+            for (std::size_t i = 0; i < drawn[k].size(); ++i)
+                expected.emplace_back(drawn[k][i], i);
+            std::vector<std::pair<sw::LocalRow, std::uint64_t>> found;
+            for (std::int64_t i = 0; i < all[k].singles; ++i)
+                found.emplace_back(sw::RowSet::row(all[k].single[i]), sw::RowSet::number(all[k].single[i]));
+            for (std::uint32_t i = 0; i < all[k].first[all[k].several]; ++i)
+                found.emplace_back(sw::RowSet::row(all[k].keys[i]), sw::RowSet::number(all[k].keys[i]));
+            EXPECT_TRUE(std::is_sorted(found.begin() + all[k].singles, found.end()));
+            std::sort(found.begin(), found.end());
+            std::sort(expected.begin(), expected.end());
+            EXPECT_EQ(found, expected);
+            EXPECT_EQ(all[k].contributions[drawn[k].size() - 1].source, static_cast<int>(k));
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,39 +24,62 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// The memory of one RowSet, and the way to it. Most rows of a batch have one key: a filter of two bits a row
-/// tells them from the others, and only the others are sorted.
-struct RowGroups {
-    Buffer<Contribution> contributions;  // by number
-    Buffer<std::uint64_t> filter;        // 2 bits a slot: 0, 1 or more keys
-    Buffer<std::uint64_t> keys;          // row << 32 | number: of rows with one key from the front, others behind
-    Buffer<std::uint64_t> spare;
-    Buffer<std::uint32_t> first;  // of rows with several keys
-
+/// The memory of the RowSets of a step, and the way to them. Most rows of a batch have one key: a filter of two bits a
+/// row tells them from the others, and only the others are sorted. All sets share a buffer of each kind, which is large
+/// enough for huge pages, and what only grouping needs serves one set after the other.
+class RowGroups {
+  public:
     RowGroups& on(std::pmr::memory_resource& memory) {
-        contributions.on(memory);
-        filter.on(memory);
-        keys.on(memory);
-        spare.on(memory);
-        first.on(memory);
+        contributions_.on(memory);
+        filter_.on(memory);
+        keys_.on(memory);
+        spare_.on(memory);
+        first_.on(memory);
         return *this;
     }
-    /// Makes room for `count` contributions, to be filled before `group`. \throws BadInput for more than a 32-bit
-    /// number can count
-    Buffer<Contribution>& resize(std::int64_t count) {
-        check(count);
-        contributions.resize(static_cast<std::size_t>(count));
-        return contributions;
-    }
-    /// What the buffers need for `ids` keys of `count` contributions to a shard of `rows_in_shard` rows.
-    static void tally(std::int64_t count, std::int64_t ids, std::int64_t rows_in_shard, MemoryTally& tally) {
-        tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
-        tally.need(8 * Filter{ids, rows_in_shard}.words());
-        for (int i = 0; i < 2; ++i)
-            tally.need(ids * static_cast<std::int64_t>(sizeof(std::uint64_t)));
-        tally.need((ids + 1) * static_cast<std::int64_t>(sizeof(std::uint32_t)));
-    }
+    /// What the buffers need: of each set of a step.
+    class Needs {
+      public:
+        /// `ids` keys of `count` contributions to a shard of `rows_in_shard` rows.
+        void add(std::int64_t count, std::int64_t ids, std::int64_t rows_in_shard) {
+            contributions_ += count;
+            ids_ += ids;
+            most_ids_ = std::max(most_ids_, ids);
+            most_words_ = std::max(most_words_, Filter{ids, rows_in_shard}.words());
+            ++sets_;
+        }
+        void tally(MemoryTally& tally) const {
+            tally.need(contributions_ * static_cast<std::int64_t>(sizeof(Contribution)));
+            tally.need(8 * most_words_);
+            tally.need(8 * ids_);
+            tally.need(8 * most_ids_);
+            tally.need((ids_ + sets_) * static_cast<std::int64_t>(sizeof(std::uint32_t)));
+        }
 
+      private:
+        std::int64_t contributions_ = 0;
+        std::int64_t ids_ = 0;
+        std::int64_t most_ids_ = 0;
+        std::int64_t most_words_ = 0;
+        std::int64_t sets_ = 0;
+    };
+
+    /// Makes room for a step's sets, and forgets those before. \param count  contributions \param ids  keys
+    void begin(std::int64_t count, std::int64_t ids, std::size_t sets) {
+        contributions_.resize(static_cast<std::size_t>(count));
+        keys_.resize(static_cast<std::size_t>(ids));
+        first_.resize(static_cast<std::size_t>(ids) + sets);
+        next_ = {};
+    }
+    /// Room for the next set's contributions, to be filled before `group`.
+    /// \throws BadInput for more than a 32-bit number can count
+    [[nodiscard]] std::span<Contribution> contribute(std::int64_t count) {
+        check(count);
+        begun_ = next_.contributions;
+        next_.contributions += static_cast<std::size_t>(count);
+        SHARDWISE_ASSERT(next_.contributions <= contributions_.size());
+        return contributions_.span().subspan(begun_, static_cast<std::size_t>(count));
+    }
     /// Tells rows with one key from those with several, and sorts those by row, then number. Two passes over the ids,
     /// and a radix sort. \throws BadInput for more ids than a 32-bit number can count
     /// \param each  called twice with use(row, number); calls it for each of the `ids`, in the order of numbers
@@ -63,12 +87,15 @@ struct RowGroups {
     [[nodiscard]] RowSet group(int slot, int dim, std::int64_t rows_in_shard, std::int64_t ids, Each each) {
         check(ids);
         const auto size = static_cast<std::size_t>(ids);
-        keys.resize(size);
-        spare.resize(size);
-        first.resize(size + 1);
+        std::uint64_t* const keys = keys_.data() + next_.keys;
+        std::uint32_t* const first = first_.data() + next_.first;
+        next_.keys += size;
+        next_.first += size + 1;
+        SHARDWISE_ASSERT(next_.keys <= keys_.size() && next_.first <= first_.size());
+        spare_.resize(size);
         const Filter slots{ids, rows_in_shard};
-        filter.assign_zero(static_cast<std::size_t>(slots.words()));
-        std::uint64_t* const seen = filter.data();
+        filter_.assign_zero(static_cast<std::size_t>(slots.words()));
+        std::uint64_t* const seen = filter_.data();
         each([=](LocalRow row, std::uint64_t) __attribute__((always_inline)) {
             const std::uint64_t at = slots.of(row);
             std::uint64_t& word = seen[at / 32];
@@ -77,8 +104,9 @@ struct RowGroups {
         });
         // Written at both ends of what is free, of which one moves on: by the number of its keys, 1 or 2 for more,
         // without a branch that would depend on the ids.
-        std::uint64_t* front = keys.data();
-        std::uint64_t* back = front + size;
+        const unsigned digits = digits_of(rows_in_shard);
+        std::uint64_t* front = keys;
+        std::uint64_t* back = (digits % 2 == 0 ? keys : spare_.data()) + size;  // sorted, they are among the keys
         each([&, seen ](LocalRow row, std::uint64_t number) __attribute__((always_inline)) {
             const std::uint64_t at = slots.of(row);
             const auto more = static_cast<std::ptrdiff_t>((seen[at / 32] >> at % 32 * 2 & 3U) - 1);
@@ -88,17 +116,17 @@ struct RowGroups {
             front += 1 - more;
             back -= more;
         });
-        const auto singles = static_cast<std::size_t>(front - keys.data());
-        std::reverse(front, front + (size - singles));
-        const std::uint64_t* sorted = sort(front, size - singles, rows_in_shard);
+        const auto singles = static_cast<std::size_t>(front - keys);
+        std::reverse(back, back + (size - singles));
+        sort(back, front, size - singles, rows_in_shard);
         return {.slot = slot,
                 .dim = dim,
-                .contributions = contributions.data(),
+                .contributions = contributions_.data() + begun_,
                 .singles = static_cast<std::int64_t>(singles),
-                .single = keys.data(),
-                .several = find_rows(sorted, size - singles),
-                .first = first.data(),
-                .keys = sorted};
+                .single = keys,
+                .several = find_rows(front, size - singles, first),
+                .first = first,
+                .keys = front};
     }
 
   private:
@@ -130,8 +158,8 @@ struct RowGroups {
                 {"the batch has ", count, " ids of one shard, and at most 4294967295 fit: give smaller batches"})};
     }
     /// Where each row's keys begin, and behind the last where they end. \returns how many rows
-    std::int64_t find_rows(const std::uint64_t* sorted, std::size_t count) {
-        std::uint32_t* to = first.data();
+    static std::int64_t find_rows(const std::uint64_t* sorted, std::size_t count, std::uint32_t* const first) {
+        std::uint32_t* to = first;
         *to = 0;
         if (count == 0) return 0;
         to[1] = 1;
@@ -139,25 +167,30 @@ struct RowGroups {
             to += (sorted[k] >> 32U) != (sorted[k - 1] >> 32U) ? 1 : 0;
             to[1] = static_cast<std::uint32_t>(k + 1);
         }
-        return to - first.data() + 1;
+        return to - first + 1;
     }
-    /// \returns where the sorted keys are
-    std::uint64_t* sort(std::uint64_t* from, std::size_t count, std::int64_t rows_in_shard) {
+    /// Sorts `count` keys to `to`; they are there already where rows have an even number of digits.
+    void sort(std::uint64_t* from, std::uint64_t* to, std::size_t count, std::int64_t rows_in_shard) {
         constexpr std::size_t few = 256;  // below, a radix sort is busy with its counters
-        if (count >= few) return radix_sort(from, count, rows_in_shard);
+        if (count >= few) return radix_sort(from, from == to ? spare_.data() : to, count, rows_in_shard);
         std::sort(from, from + count);
-        return from;
+        if (from != to) std::copy_n(from, count, to);
+    }
+    static constexpr unsigned most_bits = 11;  // a digit
+    static constexpr unsigned most_digits = 3;
+    static unsigned bits_of(std::int64_t rows_in_shard) {
+        return static_cast<unsigned>(
+            std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows_in_shard, 1) - 1)));
+    }
+    static unsigned digits_of(std::int64_t rows_in_shard) {
+        return (bits_of(rows_in_shard) + most_bits - 1) / most_bits;
     }
     /// From the lowest digit of the row on, stable; numbers ascend already. As few digits of at most 11 bits as the
-    /// rows need, all counted in one pass.
-    std::uint64_t* radix_sort(std::uint64_t* from, std::size_t count, std::int64_t rows_in_shard) {
-        constexpr unsigned most_bits = 11;
-        constexpr unsigned most_digits = 3;
-        const auto bits = static_cast<unsigned>(
-            std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(rows_in_shard, 1) - 1)));
-        const unsigned digits = (bits + most_bits - 1) / most_bits;
-        if (digits == 0) return from;
-        const unsigned width = (bits + digits - 1) / digits;
+    /// rows need, all counted in one pass; each moves the keys from one place to the other.
+    static void radix_sort(std::uint64_t* from, std::uint64_t* to, std::size_t count, std::int64_t rows_in_shard) {
+        const unsigned digits = digits_of(rows_in_shard);
+        if (digits == 0) return;
+        const unsigned width = (bits_of(rows_in_shard) + digits - 1) / digits;
         const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
         std::array<std::array<std::uint32_t, std::size_t{1} << most_bits>, most_digits> offsets;
         for (unsigned digit = 0; digit < digits; ++digit)
@@ -165,7 +198,6 @@ struct RowGroups {
         for (std::size_t i = 0; i < count; ++i)
             for (unsigned digit = 0; digit < digits; ++digit)
                 ++offsets[digit][from[i] >> (32U + digit * width) & mask];
-        std::uint64_t* to = spare.data();
         for (unsigned digit = 0; digit < digits; ++digit) {
             auto& offset = offsets[digit];
             std::uint32_t sum = 0;
@@ -175,8 +207,22 @@ struct RowGroups {
                 to[offset[*key >> (32U + digit * width) & mask]++] = *key;
             std::swap(from, to);
         }
-        return from;
     }
+
+    /// How far the buffers are filled.
+    struct Filled {
+        std::size_t contributions = 0;
+        std::size_t keys = 0;
+        std::size_t first = 0;
+    };
+
+    Buffer<Contribution> contributions_;  // (set, number)
+    Buffer<std::uint64_t> keys_;          // (set): row << 32 | number: of rows with one key, then of the others
+    Buffer<std::uint32_t> first_;         // (set): of rows with several keys
+    Buffer<std::uint64_t> filter_;        // 2 bits a slot: 0, 1 or more keys
+    Buffer<std::uint64_t> spare_;         // keys that are sorted
+    Filled next_;
+    std::size_t begun_ = 0;  // the contributions of the set that is next
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

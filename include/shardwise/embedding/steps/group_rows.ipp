@@ -40,7 +40,7 @@ struct BagsOfBlock {
 }  // namespace detail
 
 struct GroupTape {
-    std::vector<RowGroups> groups;             // (slot)
+    RowGroups groups;
     std::vector<std::vector<std::size_t>> of;  // (slot): its blocks among the lane's
     std::vector<detail::BagsOfBlock> bags;     // (feature of a table), of one source
 };
@@ -56,7 +56,6 @@ struct GroupBody {
         Tape& tape = view.tape<GroupTape>();
         const HeldShards& held = view.state<HeldShards>();
         const Work work{view.tape<LookupTape>().ids, lanes.vectors, view.state<PlanPooling>().pooled};
-        tape.groups.resize(held.shards.size());
         tape.of.resize(held.shards.size());
         for (auto& blocks : tape.of)
             blocks.clear();
@@ -65,10 +64,11 @@ struct GroupBody {
             const int table = at(view.state<Placement>().features, head.feature).table;
             at(tape.of, held.slot(table, head.shard)).push_back(b);
         }
+        work.begin(tape.groups.on(*view.state<WorkMemory>().resource), held.shards.size());
         lanes.rows.clear();
         for (std::size_t slot = 0; slot < held.shards.size(); ++slot) {
-            lanes.rows.push_back(work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.bags,
-                                            tape.groups[slot].on(*view.state<WorkMemory>().resource)));
+            lanes.rows.push_back(
+                work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.bags, tape.groups));
             lanes.rows.back().wide = view.state<PlanPooling>().words == 2;
         }
     }
@@ -76,6 +76,7 @@ struct GroupBody {
     template <class Cost>
     static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         using Number = typename Cost::Number;
+        RowGroups::Needs groups;
         cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& shard) {
             Number ids = 0;
             Number count = 0;
@@ -91,8 +92,9 @@ struct GroupBody {
                 });
                 block += shards;
             }
-            RowGroups::tally(rounded_up(count), rounded_up(ids), shard.rows, tally);
+            groups.add(rounded_up(count), rounded_up(ids), shard.rows);
         });
+        groups.tally(tally);
     }
     static void shape(const CostEnv&, EmbeddingCost& cost) {
         const Placement& placement = *cost.placement;
@@ -129,6 +131,16 @@ struct GroupBody {
         const std::vector<VectorBlock>& gradients;
         bool pooled;
 
+        /// Makes room for all shards.
+        void begin(RowGroups& groups, std::size_t shards) const {
+            std::int64_t all_ids = 0;
+            std::int64_t count = 0;
+            for (const IdBlock& block : ids) {
+                all_ids += block.ids;
+                count += contributions(block);
+            }
+            groups.begin(count, all_ids, shards);
+        }
         /// The touched rows of one shard, given the numbers of its blocks.
         [[nodiscard]] RowSet group(int slot, const HeldShards::Shard& shard, const std::vector<std::size_t>& blocks,
                                    std::vector<BagsOfBlock>& bags, RowGroups& groups) const {
@@ -136,9 +148,9 @@ struct GroupBody {
             std::int64_t count = 0;
             for (const std::size_t b : blocks) {
                 all_ids += ids[b].ids;
-                count += one_an_id(ids[b]) ? ids[b].ids : ids[b].head.n;
+                count += contributions(ids[b]);
             }
-            Contribution* contribution = groups.resize(count).data();
+            Contribution* contribution = groups.contribute(count).data();
             for_sources(blocks, bags, [&] {
                 if (bags.size() == 1 && one_a_gradient(bags.front())) {
                     contribution = add_gradients(bags.front(), contribution);
@@ -185,6 +197,10 @@ struct GroupBody {
         }
         [[nodiscard]] bool one_an_id(const IdBlock& block) const {
             return !pooled || block.weights != nullptr || block.ids <= block.head.n;
+        }
+        /// How many a block has.
+        [[nodiscard]] std::int64_t contributions(const IdBlock& block) const {
+            return one_an_id(block) ? block.ids : block.head.n;
         }
         /// Whether the contributions of a block are its gradients, one by one.
         [[nodiscard]] bool one_a_gradient(const BagsOfBlock& of) const {

@@ -24,11 +24,11 @@ struct RowsTape final : Exchange {
         Buffer<std::byte> sums;           // (row, dim), by destination
         Buffer<LocalRow> rows;            // (row), by destination
         std::vector<std::int64_t> first;  // (member + 1)
-        RowGroups groups;
         std::int64_t arrived = 0;
         bool dense = false;  // messages have all rows that may be dealt
     };
     std::vector<Set> sets;  // (slot)
+    RowGroups groups;
     std::vector<detail::RowArrival> arrivals;
     Folder fold;
     std::vector<Buffer<float>> decoded;  // (member): where the wire is not exact
@@ -145,8 +145,12 @@ struct RowsTape final : Exchange {
         });
         for (Set& set : sets)
             set.arrived = 0;
-        for (const detail::RowArrival& arrival : arrivals)
+        std::int64_t all = 0;
+        for (const detail::RowArrival& arrival : arrivals) {
             sets[arrival.set].arrived += arrival.count;
+            all += arrival.count;
+        }
+        groups.on(*memory_).begin(all, all, sets.size());
         std::size_t end = 0;
         for (std::size_t k = 0; k < sets.size(); ++k) {
             const std::size_t begin = end;
@@ -237,7 +241,7 @@ struct RowsTape final : Exchange {
     void group(std::size_t k, std::span<const detail::RowArrival> arrived) {
         Set& set = sets[k];
         const std::int64_t bytes = dim(k) * element_.in_memory();
-        Buffer<Contribution>& contributions = set.groups.on(*memory_).resize(set.arrived);
+        const std::span<Contribution> contributions = groups.contribute(set.arrived);
         std::size_t number = 0;
         for (const detail::RowArrival& arrival : arrived) {
             const int source = digit_.group.member(rank_, arrival.member);
@@ -246,7 +250,7 @@ struct RowsTape final : Exchange {
             });
         }
         const HeldShards::Shard& shard = held_->shards[k];
-        lanes_->rows[k] = set.groups.group(static_cast<int>(k), shard.dim, shard.rows, set.arrived, [&](auto use) {
+        lanes_->rows[k] = groups.group(static_cast<int>(k), shard.dim, shard.rows, set.arrived, [&](auto use) {
             std::uint64_t next = 0;
             for (const detail::RowArrival& arrival : arrived)
                 arrival.for_each([&](LocalRow row, std::int64_t) { use(row, next++); });
@@ -334,6 +338,7 @@ struct RowsBody {
         const int mine = env.group.index(rank);
         const auto to_me = RowsCost<const Cost>{cost, digit, Gather, FromPartial}.to_member(mine);
         std::vector<std::int64_t> decoded(static_cast<std::size_t>(env.group.size), 0);
+        RowGroups::Needs groups;
         cost.for_shards(rank, [&](std::size_t key, int t, const ShardPlacement& shard) {
             const bool dense = travels_dense(own_sums(*cost.placement, t), Gather, FromPartial);
             const int dim = shard.columns.count;
@@ -348,8 +353,9 @@ struct RowsBody {
             const std::int64_t sent = rounded_up(cost.touched_rows(rank, key));
             tally.need(element.in_memory() * sent * dim);
             tally.need(4 * sent);
-            RowGroups::tally(arrived, arrived, shard.rows, tally);
+            groups.add(arrived, arrived, shard.rows);
         });
+        groups.tally(tally);
         for (const std::int64_t bytes : decoded)
             tally.need(bytes);
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));

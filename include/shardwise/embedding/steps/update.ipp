@@ -72,31 +72,45 @@ struct UpdateBody {
         }
     }
 
-    /// Places for gradients, in turns: as many as rows are updated together. A row that begins a turn may still need
-    /// the sum that the turn before ended with, and so has not taken a place of its own.
-    class Sums {
-      public:
-        Sums(float* places, int dim) : places_{places}, dim_{dim} {}
-        float* next() {
-            float* const place = places_ + static_cast<std::ptrdiff_t>(next_) * dim_;
-            next_ = (next_ + 1) % together;
-            return place;
-        }
-
-      private:
-        float* places_;
-        int dim_;
-        unsigned next_ = 0;
-    };
     /// The memory of a row beside its weights.
     struct Slots {
         int element;
         int row;
-        [[gnu::always_inline]] void prefetch_row(const ShardStore& shard, LocalRow of, int dim) const {
+    };
+    /// Asks for what later rows need. A copy of all that it reads, so that what is written meanwhile cannot change it.
+    struct Ahead {
+        RowSet set;
+        Slots slots;
+        const float* weights;
+        const float* element_state;
+        const float* row_state;
+        std::int64_t distance = rows_ahead(set.dim, 1);
+
+        Ahead(const RowSet& of, const ShardStore& shard, const Slots& beside)
+            : set{of},
+              slots{beside},
+              weights{shard.weights.data()},
+              element_state{shard.element_state.data()},
+              row_state{shard.row_state.data()} {}
+        /// While the i-th touched row is read; of so many columns.
+        [[gnu::always_inline]] void operator()(std::int64_t i, int dim) const {
+            i += distance;
+            if (i < set.singles) {
+                const std::uint64_t key = set.single[i];
+                row(RowSet::row(key), dim);
+                if (RowSet::number(key) != RowSet::number(set.single[i - 1]))
+                    set.prefetch_terms(RowSet::number(key), dim);
+            } else if (i - set.singles < set.several) {
+                row(RowSet::row(set.keys[set.first[i - set.singles]]), dim);
+            }
+        }
+
+      private:
+        [[gnu::always_inline]] void row(LocalRow of, int dim) const {
             const auto at_row = static_cast<std::int64_t>(of);
-            prefetch(shard.weights.data() + at_row * dim, dim);
-            if (element > 0) prefetch(shard.element_state.data() + at_row * dim * element, dim * element);
-            if (row > 0) prefetch(shard.row_state.data() + at_row * row, 1);  // its first line
+            prefetch(weights + at_row * dim, dim);
+            if (slots.element > 0) prefetch(element_state + at_row * dim * slots.element, dim * slots.element);
+            if (slots.row > 0) prefetch(row_state + at_row * slots.row, 1);  // its first line
         }
     };
     /// Applies the rule to rows of one shard, some together.
@@ -116,12 +130,12 @@ struct UpdateBody {
                 own.change.apply(gradient, weights(row), shard.dim);
         }
 
-        /// \param fill  makes TouchedRows of the rows from the i-th of `count` on
+        /// \param fill  makes TouchedRows of the rows from the i-th of [first, end) on
         template <class Fill>
-        void operator()(std::int64_t count, Fill fill) const {
+        void operator()(std::int64_t first, std::int64_t end, Fill fill) const {
             std::array<TouchedRow, together> touched;
-            for (std::int64_t first = 0; first < count; first += together) {
-                const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, count - first));
+            for (; first < end; first += together) {
+                const auto here = static_cast<std::size_t>(std::min<std::int64_t>(together, end - first));
                 fill(first, std::span{touched.data(), here});
                 if (own.change.keep != 1.0F)
                     for (std::size_t i = 0; i < here; ++i)
@@ -184,64 +198,40 @@ struct UpdateBody {
         const double scale = Changes ? static_cast<double>(learner.own.change.scale) : 1.0;
         Norms norms{
             .needed = learner.own.rule->needs_row_norm(), .given = set.sums_of_squares, .rescale = scale * scale};
-        const ShardStore& shard = learner.shard;
-        Sums sums{tape.sums.data(), set.dim};
-        const std::int64_t ahead = rows_ahead(set.dim, 1);
-        const auto ask_for_several = [&](std::int64_t i) {
-            if (i < set.several) slots.prefetch_row(shard, RowSet::row(set.keys[set.first[i]]), set.dim);
-        };
+        const Ahead ahead{set, learner.shard, slots};
+        const auto place = [&](std::size_t i) { return tape.sums.data() + i * static_cast<std::size_t>(set.dim); };
 
-        const auto ask_for = [&](std::int64_t i, int dim) {
-            if (i >= set.singles) return ask_for_several(i - set.singles);
-            const std::uint64_t key = set.single[i];
-            slots.prefetch_row(shard, RowSet::row(key), dim);
-            if (RowSet::number(key) != RowSet::number(set.single[i - 1])) set.prefetch_terms(RowSet::number(key), dim);
-        };
-
-        // In the order of samples: rows of a bag stand together, share its gradient and its norm.
-        const Contribution* last = nullptr;
-        const float* sum = nullptr;
-        learner(set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
-            // What is read already here is asked for here. Weights are 1 or not for all ids of a batch, as a rule.
-            const bool reads =
-                Changes || set.wide || set.contributions[RowSet::number(set.single[first])].weight != 1.0F;
-            for (std::size_t i = 0; i < touched.size(); ++i) {
-                const std::int64_t of_row = first + static_cast<std::int64_t>(i);
-                if (reads) ask_for(of_row + ahead, set.dim);
-                const std::uint64_t key = set.single[of_row];
-                const Contribution* const of = &set.contributions[RowSet::number(key)];
-                if (Changes || of != last) {
-                    last = of;
-                    if (!Changes && of->weight == 1.0F && !set.wide) {
-                        sum = of->terms<float>();
-                    } else {
-                        float* const place = sums.next();
-                        if (set.wide)
-                            shardwise::detail::start_sum<double>(place, *of, set.dim);
-                        else
-                            shardwise::detail::start_sum<float>(place, *of, set.dim);
-                        if constexpr (Changes) learner.change(RowSet::row(key), place);
-                        sum = place;
-                    }
-                }
-                touched[i] = {.row = RowSet::row(key), .gradient = sum, .sum_of_squares = 0.0};
-            }
-            norms.add(touched, set.dim, [&](std::int64_t i, int dim) {
-                if (!reads) ask_for(first + i + ahead, dim);
-            });
-        });
-        learner(set.several, [&](std::int64_t first, std::span<TouchedRow> touched) {
+        const auto sum_up = [&](std::int64_t first, std::span<TouchedRow> touched) __attribute__((always_inline)) {
             for (std::size_t i = 0; i < touched.size(); ++i) {
                 const std::int64_t of = first + static_cast<std::int64_t>(i);
-                ask_for_several(of + ahead);
-                float* const place = sums.next();
-                const RowTerms terms = set.terms(set.singles + of);
-                tape.fold(set, terms, topology, place);
-                if constexpr (Changes) learner.change(terms.row, place);
-                touched[i] = {.row = terms.row, .gradient = place, .sum_of_squares = 0.0};
+                ahead(of, set.dim);
+                const RowTerms terms = set.terms(of);
+                tape.fold(set, terms, topology, place(i));
+                if constexpr (Changes) learner.change(terms.row, place(i));
+                touched[i] = {.row = terms.row, .gradient = place(i), .sum_of_squares = 0.0};
             }
             norms.add(touched, set.dim, [](std::int64_t, int) {});
+        };
+        // In the order of samples: rows of a bag stand together, share its gradient and its norm.
+        learner(0, set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
+            if (Changes || !point_at_terms(set, first, touched)) return sum_up(first, touched);
+            norms.add(touched, set.dim, [&ahead, first](std::int64_t i, int dim) { ahead(first + i, dim); });
         });
+        learner(set.singles, set.touched(), sum_up);
+    }
+
+    /// Rows with one term of weight 1 need no sum of their own. \returns whether these all are such
+    static bool point_at_terms(const RowSet& set, std::int64_t first, std::span<TouchedRow> touched) {
+        if (set.wide) return false;
+        const std::uint64_t* const keys = set.single + first;
+        const Contribution* const contributions = set.contributions;
+        bool ones = true;
+        for (std::size_t i = 0; i < touched.size(); ++i) {
+            const Contribution& of = contributions[RowSet::number(keys[i])];
+            ones &= of.weight == 1.0F;
+            touched[i] = {.row = RowSet::row(keys[i]), .gradient = of.terms<float>(), .sum_of_squares = 0.0};
+        }
+        return ones;
     }
 };
 

@@ -97,19 +97,36 @@ class RowRuleOf final : public RowRule {
         for (std::size_t i = 0; i < rows.size(); ++i)
             shared[i] = rule.row(now, shard.row_state.data() + static_cast<std::int64_t>(rows[i].row) * Rule::row_slots,
                                  rows[i].sum_of_squares, table_dim);
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            update(rule, shared[i], shard, rows[i], std::make_index_sequence<Rule::element_slots>{});
+        switch (shard.dim) {  // of fewer columns GCC 12 unrolls the loop, and takes them one by one
+            case 64:
+                return update_all<64>(rule, shared, shard, rows);
+            case 128:
+                return update_all<128>(rule, shared, shard, rows);
+            default:
+                return update_all<0>(rule, shared, shard, rows);
+        }
     }
 
   private:
-    template <std::size_t... Slot>
-    static void update(const Rule& rule, const typename Rule::Row& shared, ShardStore& shard, const TouchedRow& of,
-                       std::index_sequence<Slot...>) {
+    using Shared = std::array<typename Rule::Row, most_rows>;
+    template <int Dim>
+    static void update_all(const Rule& rule, const Shared& shared, ShardStore& shard,
+                           std::span<const TouchedRow> rows) {
+        float* const weights = shard.weights.data();
+        float* const state = shard.element_state.data();
+        const int dim = Dim > 0 ? Dim : shard.dim;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            update<Dim>(rule, shared[i], weights, state, dim, rows[i], std::make_index_sequence<Rule::element_slots>{});
+    }
+    template <int Dim, std::size_t... Slot>
+    [[gnu::always_inline]] static void update(const Rule& rule, const typename Rule::Row& shared, float* all_weights,
+                                              float* all_state, int any_dim, const TouchedRow& of,
+                                              std::index_sequence<Slot...>) {
         const auto row = static_cast<std::int64_t>(of.row);
-        const int dim = shard.dim;
+        const int dim = Dim > 0 ? Dim : any_dim;
         const float* __restrict gradient = of.gradient;
-        float* __restrict weights = shard.weights.data() + row * dim;
-        [[maybe_unused]] float* __restrict state = shard.element_state.data() + row * dim * Rule::element_slots;
+        float* __restrict weights = all_weights + row * dim;
+        [[maybe_unused]] float* __restrict state = all_state + row * dim * Rule::element_slots;
         for_columns(dim, [&](int first, auto count) {
             for (int d = first; d < first + count; ++d)
                 rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
