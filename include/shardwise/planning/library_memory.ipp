@@ -55,7 +55,9 @@ class RowBytesReader {
     [[nodiscard]] RowBytes read(std::int64_t batch) const {
         const double none_touched = needs(1.0, 0.0);
         RowBytes bytes;
-        bytes.a_lookup = (needs(2.0, 0.0) - none_touched) / (rows * samples);
+        // Two readings in which the table is the largest: grouping has some memory for the largest one alone, and the
+        // model takes all look-ups to be of one.
+        bytes.a_lookup = (needs(others() + 2.0, 0.0) - needs(others() + 1.0, 0.0)) / (rows * samples);
         // as many workloads as there are unknowns; in the k-th, sizes[k] ranks touch a row once in the mean
         const std::size_t count = sizes_.size();
         std::array<std::array<double, 4>, 3> lines{};
@@ -92,12 +94,13 @@ class RowBytesReader {
             std::swap(plan.tables[0].tiers[strategy == Strategy::dp ? 0 : 1], plan.tables[0].tiers[2]);
         return draw_layer(topology, std::move(tables), names, {.rows = &plan});
     }
+    /// Look-ups of a row of the other table in the mean: its vectors are more than all copies' sums.
+    [[nodiscard]] double others() const { return layer_.topology().hosts; }
     /// Bytes of rank 0's buffers where each row has p and q.
     [[nodiscard]] double needs(double p, double q) const {
         Workload workload{.samples = samples, .weighted = false, .tables = {}, .lengths = {}};
-        const double others = layer_.topology().hosts;  // more than all copies' sums
         for (const auto& [name, use] : {std::pair{"rows", RowUse{.p = p, .q = q, .rows = rows}},
-                                        std::pair{"others", RowUse{.p = others, .q = 0.0, .rows = rows}}}) {
+                                        std::pair{"others", RowUse{.p = others(), .q = 0.0, .rows = rows}}}) {
             workload.tables.push_back({.table = name, .runs = {use}, .rows = {}});
             workload.lengths.push_back(BagLengths::near(use.p * rows));
         }

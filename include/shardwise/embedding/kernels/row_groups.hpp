@@ -25,8 +25,8 @@
 namespace shardwise::inline SHARDWISE_ABI {
 
 /// The memory of the RowSets of a step, and the way to them. Most rows of a batch have one key: a filter of two bits a
-/// row tells them from the others, and only the others are sorted. All sets share a buffer of each kind, which is large
-/// enough for huge pages, and what only grouping needs serves one set after the other.
+/// row tells them from the others, and only the others are sorted. All sets share a buffer of each kind: together they
+/// are large enough for huge pages sooner than each alone, and what only grouping needs serves one set after the other.
 class RowGroups {
   public:
     RowGroups& on(std::pmr::memory_resource& memory) {
@@ -37,7 +37,7 @@ class RowGroups {
         first_.on(memory);
         return *this;
     }
-    /// What the buffers need: of each set of a step.
+    /// Adds up what the buffers need for the sets of one step.
     class Needs {
       public:
         /// `ids` keys of `count` contributions to a shard of `rows_in_shard` rows.
@@ -106,7 +106,8 @@ class RowGroups {
         // without a branch that would depend on the ids.
         const unsigned digits = digits_of(rows_in_shard);
         std::uint64_t* front = keys;
-        std::uint64_t* back = (digits % 2 == 0 ? keys : spare_.data()) + size;  // sorted, they are among the keys
+        std::uint64_t* back =
+            (digits % 2 == 0 ? keys : spare_.data()) + size;  // each digit moves them to the other; they end in keys
         each([&, seen ](LocalRow row, std::uint64_t number) __attribute__((always_inline)) {
             const std::uint64_t at = slots.of(row);
             const auto more = static_cast<std::ptrdiff_t>((seen[at / 32] >> at % 32 * 2 & 3U) - 1);
@@ -220,7 +221,7 @@ class RowGroups {
     Buffer<std::uint64_t> keys_;          // (set): row << 32 | number: of rows with one key, then of the others
     Buffer<std::uint32_t> first_;         // (set): of rows with several keys
     Buffer<std::uint64_t> filter_;        // 2 bits a slot: 0, 1 or more keys
-    Buffer<std::uint64_t> spare_;         // keys that are sorted
+    Buffer<std::uint64_t> spare_;         // the other place of keys while they are sorted
     Filled next_;
     std::size_t begun_ = 0;  // the contributions of the set that is next
 };

@@ -130,7 +130,7 @@ struct UpdateBody {
                 own.change.apply(gradient, weights(row), shard.dim);
         }
 
-        /// \param fill  makes TouchedRows of the rows from the i-th of [first, end) on
+        /// Rows [first, end) in turns. \param fill  fill(first, touched) makes TouchedRows of the rows from `first` on
         template <class Fill>
         void operator()(std::int64_t first, std::int64_t end, Fill fill) const {
             std::array<TouchedRow, together> touched;
@@ -212,7 +212,7 @@ struct UpdateBody {
             }
             norms.add(touched, set.dim, [](std::int64_t, int) {});
         };
-        // In the order of samples: rows of a bag stand together, share its gradient and its norm.
+        // In the order of samples: rows of a bag stand together. Without weights they share its gradient and its norm.
         learner(0, set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
             if (Changes || !point_at_terms(set, first, touched)) return sum_up(first, touched);
             norms.add(touched, set.dim, [&ahead, first](std::int64_t i, int dim) { ahead(first + i, dim); });

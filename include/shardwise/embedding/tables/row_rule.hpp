@@ -97,7 +97,7 @@ class RowRuleOf final : public RowRule {
         for (std::size_t i = 0; i < rows.size(); ++i)
             shared[i] = rule.row(now, shard.row_state.data() + static_cast<std::int64_t>(rows[i].row) * Rule::row_slots,
                                  rows[i].sum_of_squares, table_dim);
-        switch (shard.dim) {  // of fewer columns GCC 12 unrolls the loop, and takes them one by one
+        switch (shard.dim) {  // GCC 12 unrolls the loop over 16 columns, and takes them one by one
             case 64:
                 return update_all<64>(rule, shared, shard, rows);
             case 128:
