@@ -55,7 +55,7 @@ struct Step {
     std::vector<float> gradient;  // (samples, dim)
 };
 
-/// The weights of a rank's rows after one step on two ranks.
+/// The weights of all rows after one step on two ranks, by rank.
 std::vector<float> learnt(const Kind& kind, const std::vector<Step>& steps) {
     sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
     std::vector<std::vector<float>> all(2);
@@ -99,16 +99,19 @@ Step bags(int rank, int dim, bool weighted) {
     return step;
 }
 
-/// Each id a sample of its own, with what the bag gave it.
+/// Each id a sample of its own, with what the bag gave it, from the last on: no row stands where it does in the bags.
 Step one_by_one(const Step& bags, int dim) {
     Step step;
     step.batch = {.samples = std::ssize(bags.batch.values), .features = 1, .values = bags.batch.values};
-    std::size_t id = 0;
-    for (std::size_t bag = 0; bag < bags.batch.lengths.size(); ++bag)
-        for (std::int32_t i = 0; i < bags.batch.lengths[bag]; ++i, ++id)
+    std::reverse(step.batch.values.begin(), step.batch.values.end());
+    std::size_t id = bags.batch.values.size();
+    for (std::size_t bag = bags.batch.lengths.size(); bag-- > 0;)
+        for (std::int32_t i = 0; i < bags.batch.lengths[bag]; ++i) {
+            --id;
             for (std::size_t d = 0; d < static_cast<std::size_t>(dim); ++d)
                 step.gradient.push_back((bags.batch.weights.empty() ? 1.0F : bags.batch.weights[id]) *
                                         bags.gradient[bag * static_cast<std::size_t>(dim) + d]);
+        }
     return step;
 }
 
