@@ -121,9 +121,10 @@ struct CacheSize {
 };
 
 /// The number of cached rows with the least expected traffic, the fewer of equal ones: a binary search on the sign of
-/// cost(C + 1) - cost(C), compared with both ends by their costs. Of one table, and of several of one row size, that is
-/// the least of all: there the difference changes its sign at most once. Tables of rows of several sizes may have other
-/// places of a change; then it is the best of those three.
+/// cost(C + 1) - cost(C), compared with both ends by their costs. That is the least of all wherever the difference
+/// changes its sign at most once, as it does as a rule where a sample takes at least as much as a row. Where it changes
+/// more often - samples that take less than a row, and a few hot rows before many of nearly one frequency, or tables of
+/// rows of several sizes - it is the best of those three, and another may move less.
 /// Cost: at most ceil(log2(most_cached() + 1)) steps, and three costs.
 [[nodiscard]] CacheSize best_cache(const CacheCosts& costs);
 
