@@ -168,7 +168,7 @@ RC_GTEST_PROP(cache_sizing, is_the_least_of_all_sizes, ()) {
             RC_ASSERT(std::abs(costs.cost(cached) - all.back()) <= 1e-10 * all.back());
         }
         const double least = *std::min_element(all.begin(), all.end());
-        if (sign_changes(all) <= 1) RC_ASSERT(found.cost <= least * (1 + 1e-10));
+        if (sign_changes(all) <= 1) RC_ASSERT(found.cost <= least * (1 + 1e-12));
         RC_ASSERT(found.cost <= costs.cost(0) && found.cost <= costs.cost(most));
         if (found.cached > 0 && found.cached < most)
             for (const std::int64_t next : {found.cached - 1, found.cached + 1})
