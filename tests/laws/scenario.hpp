@@ -258,10 +258,10 @@ inline void heat(Scenario& s, const Case& c) {
 }
 
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
-/// some ranks have no samples, some many, some own no rows, some bags are empty, some gradients are zero of either
-/// sign, some weighted rows too small for anything but -0.0.
-/// \param policies  tables choose among them in turn, or, tiered, have rows in each
-/// \param modules  every tower has a table, and a module with one output and half as many as its inputs
+/// some ranks have no samples, some many, some own no rows, some bags are empty, some long, some gradients are zero of
+/// either sign, some weighted rows too small for anything but -0.0. \param policies  tables choose among them in turn,
+/// or, tiered, have rows in each \param modules  every tower has a table, and a module with one output and half as many
+/// as its inputs
 inline Scenario make_scenario(const Case& c, const std::vector<std::string>& policies, bool pooled,
                               bool modules = false, bool tiered = false) {
     Dice dice{c.seed};
@@ -301,8 +301,9 @@ inline Scenario make_scenario(const Case& c, const std::vector<std::string>& pol
                 const std::int64_t rows =
                     s.tables[static_cast<std::size_t>(s.table_of[static_cast<std::size_t>(f)])].rows;
                 const bool ones = c.form == BagForm::single || dice.one_in(4);
+                const std::int64_t lengths = dice.one_in(4) ? 24 : 6;
                 for (std::int64_t i = 0; i < b.samples; ++i) {
-                    const auto length = static_cast<std::int32_t>(ones ? 1 : dice.below(6));
+                    const auto length = static_cast<std::int32_t>(ones ? 1 : dice.below(lengths));
                     b.lengths.push_back(length);
                     for (std::int32_t k = 0; k < length; ++k) {
                         b.ids.push_back(dice.one_in(2) ? dice.below(std::min<std::int64_t>(rows, 4))

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <type_traits>
+#include <utility>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
@@ -59,42 +60,95 @@ void add(Value* __restrict sum, const Value* __restrict term, int dim) {
         sum[d] += term[d];
 }
 
-/// Asks for the gradients of `dim` columns that folds will read soon: a call for each contribution.
-/// \param k  number of the sorted contribution that is read now
-template <class From>
-[[gnu::always_inline]] inline void prefetch_terms(const RowSet& set, std::int64_t k, int dim) {
+/// Asks for the gradients of `dim` columns that folds will read soon: a call for each of `count` sorted contributions.
+/// \tparam Even  the gradients lie evenly \param k  number of the one that is read now
+template <bool Even, class From>
+[[gnu::always_inline]] inline void prefetch_terms(const Contributions& of, const std::uint64_t* keys, std::int64_t k,
+                                                  std::int64_t count, int dim) {
     const std::int64_t distance = rows_ahead(dim) / 2;
-    const std::int64_t count = set.first[set.several];
-    if (k + 2 * distance < count) __builtin_prefetch(&set.sorted(k + 2 * distance));
-    constexpr int floats = std::is_same_v<From, double> ? 2 : 1;  // an element
-    if (k + distance < count) prefetch(set.sorted(k + distance).terms<float>(), dim * floats);
+    if constexpr (Even) {
+        if (k + distance < count) prefetch(of.even_terms(RowSet::number(keys[k + distance])), dim);
+    } else {
+        constexpr int floats = std::is_same_v<From, double> ? 2 : 1;  // an element
+        if (k + 2 * distance < count) __builtin_prefetch(of.list + RowSet::number(keys[k + 2 * distance]));
+        if (k + distance < count)
+            prefetch(of.list[RowSet::number(keys[k + distance])].template terms<float>(), dim * floats);
+    }
 }
 
+template <class From>
+void prefetch_terms(const RowSet& set, std::int64_t k) {
+    if (set.contributions.even != nullptr)
+        prefetch_terms<true, From>(set.contributions, set.keys, k, set.several_keys(), set.dim);
+    else
+        prefetch_terms<false, From>(set.contributions, set.keys, k, set.several_keys(), set.dim);
+}
+
+/// A sum of rows of `Dim` floats, each once, in registers.
+template <int Dim, class Blocks = std::make_index_sequence<Dim / 16>>
+struct RowSum;
+template <int Dim, std::size_t... Block>
+struct RowSum<Dim, std::index_sequence<Block...>> {
+    Floats16 blocks[sizeof...(Block)] = {};
+
+    [[gnu::always_inline]] void add(const float* row) {
+        ((blocks[Block] += *reinterpret_cast<const Floats16*>(row + 16 * Block)), ...);
+    }
+    [[gnu::always_inline]] void store(float* to) const {
+        ((*reinterpret_cast<Floats16*>(to + 16 * Block) = blocks[Block]), ...);
+    }
+};
+
 /// Sums contributions from the k-th on, up to `end` or another source, from +0.0. \returns where it stopped
-/// \tparam Dim  the number of columns, which the compiler keeps in registers; 0: set.dim
-template <int Dim, class From, class Value>
+/// \tparam Dim  the number of columns, which the compiler keeps in registers; 0: set.dim \tparam Even  the gradients
+/// lie evenly
+template <int Dim, bool Even, class From, class Value>
 [[gnu::noinline]] std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source,
                                           Value* __restrict into) {
     static_assert(sizeof(Value) >= sizeof(From));
-    const std::int32_t source = set.sorted(k).source;
+    const Contributions contributions = set.contributions;
+    const std::uint64_t* const keys = set.keys;
+    const std::int64_t count = set.several_keys();
+    const std::int32_t source = any_source ? 0 : contributions.source(RowSet::number(keys[k]));
     const int dim = Dim > 0 ? Dim : set.dim;
-    Value registers[Dim > 0 ? Dim : 1];
-    Value* __restrict sum = Dim > 0 ? registers : into;
-    for (int d = 0; d < dim; ++d)
-        sum[d] = Value{0};
-    for (; k != end; ++k) {
-        const Contribution& c = set.sorted(k);
-        if (!any_source && c.source != source) break;
-        prefetch_terms<From>(set, k, dim);
-        const From* __restrict gradient = c.terms<From>();
-        const auto weight = static_cast<Value>(c.weight);
+    // Calls use(number) for each.
+    const auto for_each = [&](auto use) __attribute__((always_inline)) {
+        for (; k != end; ++k) {
+            const std::uint64_t number = RowSet::number(keys[k]);
+            if (!any_source && contributions.list[number].source != source) break;
+            prefetch_terms<Even, From>(contributions, keys, k, count, dim);
+            use(number);
+        }
+    };
+    if constexpr (Even && Dim > 0 && std::is_same_v<Value, float>) {
+        RowSum<Dim> sum;
+        for_each([&](std::uint64_t number)
+                     __attribute__((always_inline)) { sum.add(contributions.even_terms(number)); });
+        sum.store(into);
+    } else {
+        Value registers[Dim > 0 ? Dim : 1];
+        Value* __restrict sum = Dim > 0 ? registers : into;
         for (int d = 0; d < dim; ++d)
-            sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+            sum[d] = Value{0};
+        for_each([&](std::uint64_t number) __attribute__((always_inline)) {
+            const Contribution c = Even ? contributions[number] : contributions.list[number];
+            const From* __restrict gradient = c.terms<From>();
+            const auto weight = static_cast<Value>(c.weight);
+            for (int d = 0; d < dim; ++d)
+                sum[d] = std::fma(weight, static_cast<Value>(gradient[d]), sum[d]);
+        });
+        for (int d = 0; d < dim; ++d)
+            into[d] = sum[d] + Value{0};  // see start_sum
     }
-    for (int d = 0; d < dim; ++d)
-        into[d] = sum[d] + Value{0};  // see start_sum
     return k;
 }
+template <int Dim, class From, class Value>
+std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source, Value* into) {
+    if constexpr (std::is_same_v<From, float>)
+        if (set.contributions.even != nullptr) return sum_source<Dim, true, From>(set, k, end, any_source, into);
+    return sum_source<Dim, false, From>(set, k, end, any_source, into);
+}
+/// \param any_source  of all sources, whatever the order of sums
 template <class From, class Value>
 std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source, Value* into) {
     switch (set.dim) {
@@ -153,21 +207,20 @@ void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, ty
     if (!terms.several) {
         detail::start_sum<From>(result, set.contributions[RowSet::number(set.single[terms.first])], dim);
     } else if (terms.end - terms.first == 1) {
-        detail::prefetch_terms<From>(set, terms.first, dim);
+        detail::prefetch_terms<From>(set, terms.first);
         detail::start_sum<From>(result, set.sorted(terms.first), dim);
-    } else if constexpr (std::is_same_v<Order, Sample>) {
-        detail::sum_source<From>(set, terms.first, terms.end, true, result);
     } else {
-        Value* rank = scratch;
-        Value* host = rank + dim;
-        if constexpr (std::is_same_v<Value, To>) {
-            detail::sum_tree<From>(set, terms, topology, result, rank, host);
-        } else {
-            Value* total = host + dim;
-            detail::sum_tree<From>(set, terms, topology, total, rank, host);
+        Value* const rank = scratch;
+        Value* const host = rank + dim;
+        Value* sum = host + dim;
+        if constexpr (std::is_same_v<Value, To>) sum = result;
+        if (std::is_same_v<Order, Sample> || set.contributions.one_source())
+            detail::sum_source<From>(set, terms.first, terms.end, true, sum);
+        else
+            detail::sum_tree<From>(set, terms, topology, sum, rank, host);
+        if constexpr (!std::is_same_v<Value, To>)
             for (int d = 0; d < dim; ++d)
-                result[d] = static_cast<To>(total[d]) + To{0};
-        }
+                result[d] = static_cast<To>(sum[d]) + To{0};
     }
 }
 

@@ -9,15 +9,12 @@
 #include <utility>
 
 #include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/kernels/columns.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
-
-/// Sixteen columns, added as `float`s are, one by one. (Clang gives an alias the alignment only in this place.)
-using Floats16 [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
-static_assert(alignof(Floats16) == alignof(float));
 
 /// How many rows ahead to ask for rows: where each is also a row of output, which takes as many of the lines that a
 /// core can wait for, half as far.

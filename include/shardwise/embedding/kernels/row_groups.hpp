@@ -122,7 +122,8 @@ class RowGroups {
         sort(back, front, size - singles, rows_in_shard);
         return {.slot = slot,
                 .dim = dim,
-                .contributions = contributions_.data() + begun_,
+                .contributions = {.list = contributions_.data() + begun_,
+                                  .count = static_cast<std::int64_t>(next_.contributions - begun_)},
                 .singles = static_cast<std::int64_t>(singles),
                 .single = keys,
                 .several = find_rows(front, size - singles, first),

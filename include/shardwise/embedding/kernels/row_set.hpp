@@ -5,26 +5,13 @@
 #include <cstdint>
 
 #include "shardwise/core/config.hpp"
-#include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/kernels/contributions.hpp"
 #include "shardwise/sharding/policy.hpp"
 
 /// \file
 /// The rows that a batch touched, and what contributes to each.
 
 namespace shardwise::inline SHARDWISE_ABI {
-
-/// One term of a row's gradient: weight * gradient[0..dim), from a sample of rank `source`.
-struct Contribution {
-    const void* gradient = nullptr;  ///< floats; doubles where partial sums are wide (RowSet::wide)
-    float weight = 1.0F;
-    std::int32_t source = 0;
-
-    /// \tparam T  what the step before wrote
-    template <class T>
-    [[nodiscard]] const T* terms() const noexcept {
-        return static_cast<const T*>(gradient);
-    }
-};
 
 /// The gradient of one touched row: keys [first, end), of `single` or of `keys`.
 struct RowTerms {
@@ -38,9 +25,9 @@ struct RowTerms {
 /// source, sample, feature and id; one that is the same for several ids of a bag has one number. A key is
 /// row << 32 | number. Rows with one key come first, in the order of their numbers; the others ascend.
 struct RowSet {
-    int slot = 0;                                 ///< number of the shard in the store
-    int dim = 0;                                  ///< columns of the shard
-    const Contribution* contributions = nullptr;  ///< by number
+    int slot = 0;                 ///< number of the shard in the store
+    int dim = 0;                  ///< columns of the shard
+    Contributions contributions;  ///< by number
     std::int64_t singles = 0;
     const std::uint64_t* single = nullptr;  ///< (singles): keys, ascending by number
     std::int64_t several = 0;
@@ -49,16 +36,18 @@ struct RowSet {
     const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
     bool wide = false;                        ///< contributions are doubles
     bool changed = false;                     ///< as the table's settings say, by a step before the update
+    float* room = nullptr;                    ///< for copies of all gradients (pack_gradients), or null
 
     [[nodiscard]] static LocalRow row(std::uint64_t key) noexcept { return static_cast<LocalRow>(key >> 32U); }
     [[nodiscard]] static std::uint64_t number(std::uint64_t key) noexcept { return key & 0xffffffffU; }
     /// What the k-th of `keys` stands for.
-    [[nodiscard]] const Contribution& sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
+    [[nodiscard]] Contribution sorted(std::int64_t k) const noexcept { return contributions[number(keys[k])]; }
     [[nodiscard]] std::int64_t touched() const noexcept { return singles + several; }
+    /// Keys of rows with several.
+    [[nodiscard]] std::int64_t several_keys() const noexcept { return several == 0 ? 0 : first[several]; }
     /// Asks for what a number stands for, of so many columns, which will be read soon.
     [[gnu::always_inline]] inline void prefetch_terms(std::uint64_t number, int columns) const {
-        prefetch(contributions[number].terms<float>(), columns);
-        if (wide) prefetch(contributions[number].terms<float>() + columns, columns);
+        contributions.prefetch(number, wide ? 2 * columns : columns);
     }
     /// The i-th touched row.
     [[nodiscard]] RowTerms terms(std::int64_t i) const noexcept {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "shardwise/core/at.hpp"
+#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/kernels/row_groups.hpp"
 #include "shardwise/embedding/steps/group_rows.hpp"
 
@@ -43,6 +44,7 @@ struct GroupTape {
     RowGroups groups;
     std::vector<std::vector<std::size_t>> of;  // (slot): its blocks among the lane's
     std::vector<detail::BagsOfBlock> bags;     // (feature of a table), of one source
+    Buffer<float> packed;                      // copies of one set's gradients, after another's
 };
 
 namespace detail {
@@ -55,7 +57,8 @@ struct GroupBody {
         Lanes& lanes = view.lanes();
         Tape& tape = view.tape<GroupTape>();
         const HeldShards& held = view.state<HeldShards>();
-        const Work work{view.tape<LookupTape>().ids, lanes.vectors, view.state<PlanPooling>().pooled};
+        const PlanPooling& pooling = view.state<PlanPooling>();
+        const Work work{view.tape<LookupTape>().ids, lanes.vectors, pooling.pooled, pooling.words == 2};
         tape.of.resize(held.shards.size());
         for (auto& blocks : tape.of)
             blocks.clear();
@@ -64,19 +67,27 @@ struct GroupBody {
             const int table = at(view.state<Placement>().features, head.feature).table;
             at(tape.of, held.slot(table, head.shard)).push_back(b);
         }
-        work.begin(tape.groups.on(*view.state<WorkMemory>().resource), held.shards.size());
+        std::pmr::memory_resource& memory = *view.state<WorkMemory>().resource;
+        work.begin(tape.groups.on(memory), held.shards.size());
         lanes.rows.clear();
+        std::int64_t room = 0;
         for (std::size_t slot = 0; slot < held.shards.size(); ++slot) {
-            lanes.rows.push_back(
+            RowSet& set = lanes.rows.emplace_back(
                 work.group(static_cast<int>(slot), held.shards[slot], tape.of[slot], tape.bags, tape.groups));
-            lanes.rows.back().wide = view.state<PlanPooling>().words == 2;
+            set.wide = work.wide;
+            room = std::max(room, room_to_pack(set));
         }
+        tape.packed.on(memory).resize(static_cast<std::size_t>(room));
+        for (RowSet& set : lanes.rows)
+            if (room_to_pack(set) > 0) set.room = tape.packed.data();
     }
 
     template <class Cost>
     static void memory(const CostEnv&, const Cost& cost, int rank, MemoryTally& tally) {
         using Number = typename Cost::Number;
         RowGroups::Needs groups;
+        const bool wide = cost.pooling->words == 2;
+        std::int64_t room = 0;
         cost.for_shards(rank, [&](std::size_t key, int table, const ShardPlacement& shard) {
             Number ids = 0;
             Number count = 0;
@@ -93,8 +104,10 @@ struct GroupBody {
                 block += shards;
             }
             groups.add(rounded_up(count), rounded_up(ids), shard.rows);
+            if (!wide) room = std::max(room, room_to_pack(rounded_up(count), rounded_up(ids), shard.columns.count));
         });
         groups.tally(tally);
+        tally.need(room * static_cast<std::int64_t>(sizeof(float)));
     }
     static void shape(const CostEnv&, EmbeddingCost& cost) {
         const Placement& placement = *cost.placement;
@@ -130,6 +143,7 @@ struct GroupBody {
         const std::vector<IdBlock>& ids;
         const std::vector<VectorBlock>& gradients;
         bool pooled;
+        bool wide;  ///< gradients are doubles
 
         /// Makes room for all shards.
         void begin(RowGroups& groups, std::size_t shards) const {
@@ -151,23 +165,14 @@ struct GroupBody {
                 count += contributions(ids[b]);
             }
             Contribution* contribution = groups.contribute(count).data();
-            for_sources(blocks, bags, [&] {
-                if (bags.size() == 1 && one_a_gradient(bags.front())) {
-                    contribution = add_gradients(bags.front(), contribution);
-                    return;
-                }
-                for_bags(bags, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
-                    if (!of.an_id)
-                        *contribution++ = {
-                            .gradient = of.gradient(bag), .weight = 1.0F, .source = of.block.head.source};
-                    else
-                        for (; i < end; ++i)
-                            *contribution++ = {.gradient = of.gradient(pooled ? bag : i),
-                                               .weight = of.block.weights == nullptr ? 1.0F : of.block.weights[i],
-                                               .source = of.block.head.source};
-                });
-            });
-            return groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
+            Contributions even{.list = nullptr, .count = count};
+            if (blocks.size() == 1 && lie_evenly(bags_of(blocks.front()))) {
+                even.even = gradients[blocks.front()].data;
+                even.stride = gradients[blocks.front()].stride;
+            } else {
+                list(blocks, bags, contribution);
+            }
+            RowSet set = groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
                 std::uint64_t number = 0;
                 for_sources(blocks, bags, [&] {
                     if (bags.size() == 1 && bags.front().an_id) {  // numbers are those of the ids
@@ -185,9 +190,29 @@ struct GroupBody {
                     }
                 });
             });
+            if (even.even != nullptr) set.contributions = even;
+            return set;
         }
 
       private:
+        /// Lists what contributes to the rows of a shard.
+        void list(const std::vector<std::size_t>& blocks, std::vector<BagsOfBlock>& bags, Contribution* to) const {
+            for_sources(blocks, bags, [&] {
+                if (bags.size() == 1 && one_a_gradient(bags.front())) {
+                    to = add_gradients(bags.front(), to);
+                    return;
+                }
+                for_bags(bags, [&](const BagsOfBlock& of, std::int64_t bag, std::int64_t i, std::int64_t end) {
+                    if (!of.an_id)
+                        *to++ = {.gradient = of.gradient(bag), .weight = 1.0F, .source = of.block.head.source};
+                    else
+                        for (; i < end; ++i)
+                            *to++ = {.gradient = of.gradient(pooled ? bag : i),
+                                     .weight = of.block.weights == nullptr ? 1.0F : of.block.weights[i],
+                                     .source = of.block.head.source};
+                });
+            });
+        }
         [[nodiscard]] BagsOfBlock bags_of(std::size_t block) const {
             return {.block = ids[block],
                     .an_id = one_an_id(ids[block]),
@@ -206,6 +231,11 @@ struct GroupBody {
         [[nodiscard]] bool one_a_gradient(const BagsOfBlock& of) const {
             const bool one_id_a_bag = of.block.lengths == nullptr && of.block.ids == of.block.head.n;
             return !of.an_id || !pooled || one_id_a_bag;
+        }
+        /// Whether they are so, without a weight, one a stride.
+        [[nodiscard]] bool lie_evenly(const BagsOfBlock& of) const {
+            return !wide && of.gradients != nullptr && of.gather == nullptr && of.block.weights == nullptr &&
+                   one_a_gradient(of);
         }
         /// \returns behind the last
         [[nodiscard]] static Contribution* add_gradients(const BagsOfBlock& from, Contribution* to) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shardwise/core/at.hpp"
+#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/steps/row_norms.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
@@ -17,7 +18,6 @@ struct NormsTape final : Exchange {
         Buffer<float> sums;     // (row, dim)
         Buffer<double> mine;    // (row)
         Buffer<double> totals;  // (row)
-        Buffer<Contribution> folded;
         Buffer<std::uint64_t> keys;
         std::vector<const double*> parts;  // (shard)
     };
@@ -33,7 +33,7 @@ struct NormsTape final : Exchange {
         lanes_ = &lanes;
         sets.resize(lanes.rows.size());
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
-            RowSet& rows = lanes.rows[k];
+            const RowSet rows = pack_gradients(lanes.rows[k]);
             Set& set = sets[k];
             const RowChange& change = at(rules.tables, at(placement.tables, held.shards[k].table).table).change;
             const bool changes = change.of_gradient();  // by norm: the scale is still 1, and there is no l2
@@ -42,7 +42,6 @@ struct NormsTape final : Exchange {
             set.sums.on(memory).resize(count * static_cast<std::size_t>(rows.dim));
             set.mine.on(memory).resize(count);
             set.totals.on(memory).resize(count);
-            set.folded.on(memory).resize(count);
             set.keys.on(memory).resize(count);
             for (std::size_t i = 0; i < count; ++i) {
                 const RowTerms terms = rows.terms(static_cast<std::int64_t>(i));
@@ -50,15 +49,16 @@ struct NormsTape final : Exchange {
                 fold(rows, terms, env.topology, sum);
                 if (changes) change.apply(sum, weights + std::int64_t{terms.row} * rows.dim, rows.dim);
                 set.mine[i] = sum_of_squares(sum, rows.dim);
-                set.folded[i] = {.gradient = sum, .weight = 1.0F, .source = 0};
                 set.keys[i] = static_cast<std::uint64_t>(terms.row) << 32U | i;
             }
-            rows = {.slot = rows.slot,
-                    .dim = rows.dim,
-                    .contributions = set.folded.data(),
-                    .singles = static_cast<std::int64_t>(count),
-                    .single = set.keys.data(),
-                    .changed = true};
+            lanes.rows[k] = {.slot = rows.slot,
+                             .dim = rows.dim,
+                             .contributions = {.count = static_cast<std::int64_t>(count),
+                                               .even = set.sums.data(),
+                                               .stride = rows.dim},
+                             .singles = static_cast<std::int64_t>(count),
+                             .single = set.keys.data(),
+                             .changed = true};
             const HeldShards::Shard& shard = held.shards[k];
             set.parts.assign(at(placement.tables, shard.table).shards.size(), nullptr);
             at(set.parts, shard.shard) = set.mine.data();
@@ -130,7 +130,6 @@ struct NormsBody {
             tally.need(4 * count * dim);
             for (int i = 0; i < 3; ++i)
                 tally.need(8 * count);
-            tally.need(count * static_cast<std::int64_t>(sizeof(Contribution)));
         });
         tally.need(cost.order->scratch_bytes(cost.widest(rank)));
     }

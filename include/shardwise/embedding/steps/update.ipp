@@ -8,6 +8,7 @@
 #include <span>
 
 #include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/steps/update.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
@@ -32,7 +33,8 @@ struct UpdateBody {
         const TableRules& rules = view.state<TableRules>();
         const Slots slots{store.element_slots(), store.row_slots()};
         tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
-        for (const RowSet& set : lanes.rows) {
+        for (const RowSet& rows : lanes.rows) {
+            const RowSet set = pack_gradients(rows);
             ShardStore& shard = at(store.shards(), set.slot);
             const TablePlacement& table = at(view.state<Placement>().tables, shard.table);
             const TableRules::Table& own = at(rules.tables, table.table);
@@ -224,10 +226,10 @@ struct UpdateBody {
     static bool point_at_terms(const RowSet& set, std::int64_t first, std::span<TouchedRow> touched) {
         if (set.wide) return false;
         const std::uint64_t* const keys = set.single + first;
-        const Contribution* const contributions = set.contributions;
+        const Contributions contributions = set.contributions;
         bool ones = true;
         for (std::size_t i = 0; i < touched.size(); ++i) {
-            const Contribution& of = contributions[RowSet::number(keys[i])];
+            const Contribution of = contributions[RowSet::number(keys[i])];
             ones &= of.weight == 1.0F;
             touched[i] = {.row = RowSet::row(keys[i]), .gradient = of.terms<float>(), .sum_of_squares = 0.0};
         }

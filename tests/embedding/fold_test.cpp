@@ -1,0 +1,191 @@
+// Copyright (c) 2026 The shardwise authors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "shardwise/embedding/kernels/fold.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shardwise/core/buffer.hpp"
+#include "shardwise/embedding/kernels/pack_gradients.hpp"
+#include "shardwise/embedding/kernels/row_groups.hpp"
+#include "shardwise/topology/topology.hpp"
+
+/// \file
+/// A row's sum has the same bits wherever its gradients lie: listed, evenly, or copied to one place.
+
+namespace {
+
+namespace sw = shardwise;
+
+/// Gradients of some ranks' bags, and ids of each bag; a number is a bag.
+struct Bags {
+    sw::Topology topology;
+    int dim = 0;
+    std::int64_t rows = 0;
+    std::int64_t stride = 0;
+    std::vector<float> gradients;                // (bag, stride)
+    std::vector<std::int32_t> sources;           // (bag), ascending
+    std::vector<std::vector<sw::LocalRow>> ids;  // (bag)
+
+    [[nodiscard]] std::int64_t keys() const {
+        std::int64_t count = 0;
+        for (const auto& bag : ids)
+            count += std::ssize(bag);
+        return count;
+    }
+    [[nodiscard]] const float* gradient(std::size_t bag) const {
+        return gradients.data() + static_cast<std::int64_t>(bag) * stride;
+    }
+};
+
+Bags draw(std::mt19937_64& engine, int ranks, int hosts, std::int64_t most_ids) {
+    const auto below = [&engine](std::int64_t end) {
+        return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(end));
+    };
+    constexpr int dims[]{1, 3, 15, 16, 17, 32, 40, 64, 128, 130};
+    Bags bags;
+    bags.topology = {.hosts = hosts, .ranks_per_host = ranks / hosts};
+    bags.dim = dims[below(std::ssize(dims))];
+    bags.rows = 1 + below(most_ids * 3);
+    bags.stride = bags.dim + below(3) * 7;
+    for (std::int32_t source = 0; source < ranks; ++source)
+        for (std::int64_t left = 1 + below(30); left > 0; --left) {
+            bags.sources.push_back(source);
+            auto& ids = bags.ids.emplace_back();
+            for (std::int64_t i = below(most_ids); i >= 0; --i)
+                ids.push_back(static_cast<sw::LocalRow>(below(bags.rows)));
+        }
+    std::normal_distribution<float> normal;
+    for (std::size_t i = 0; i < bags.ids.size() * static_cast<std::size_t>(bags.stride); ++i)
+        bags.gradients.push_back(engine() % 9 == 0 ? -0.0F : normal(engine));
+    return bags;
+}
+
+/// The bags' rows, with contributions as listed.
+sw::RowSet group(const Bags& bags, sw::RowGroups& groups, std::pmr::memory_resource& memory) {
+    groups.on(memory).begin(std::ssize(bags.ids), bags.keys(), 1);
+    std::size_t bag = 0;
+    for (sw::Contribution& c : groups.contribute(std::ssize(bags.ids))) {
+        c = {.gradient = bags.gradient(bag), .weight = 1.0F, .source = bags.sources[bag]};
+        ++bag;
+    }
+    return groups.group(0, bags.dim, bags.rows, bags.keys(), [&](auto use) {
+        for (std::size_t b = 0; b < bags.ids.size(); ++b)
+            for (const sw::LocalRow row : bags.ids[b])
+                use(row, b);
+    });
+}
+
+/// The sums of all rows, by a loop of its own over the bags: rank by rank, host by host, in `Sum`.
+template <class Sum>
+std::vector<float> expected_sums(const Bags& bags, const sw::RowSet& set, bool one_sum) {
+    std::vector<float> sums;
+    for (std::int64_t i = 0; i < set.touched(); ++i) {
+        const sw::LocalRow row = set.terms(i).row;
+        for (int d = 0; d < bags.dim; ++d) {
+            Sum total{0};
+            Sum host{0};
+            Sum rank{0};
+            for (std::size_t b = 0; b < bags.ids.size(); ++b) {
+                const std::int64_t times = std::count(bags.ids[b].begin(), bags.ids[b].end(), row);
+                for (std::int64_t n = 0; n < times; ++n)
+                    rank += static_cast<Sum>(bags.gradient(b)[d]);
+                const bool last = b + 1 == bags.ids.size();
+                if (one_sum ? !last : !last && bags.sources[b + 1] == bags.sources[b]) continue;
+                host += rank;
+                rank = 0;
+                const auto host_of = [&](std::size_t bag) { return bags.topology.host_of(bags.sources[bag]); };
+                if (!last && !one_sum && host_of(b + 1) == host_of(b)) continue;
+                total += host;
+                host = 0;
+            }
+            sums.push_back(static_cast<float>(total) + 0.0F);
+        }
+    }
+    return sums;
+}
+
+template <class Order>
+std::vector<float> folded_sums(const Bags& bags, const sw::RowSet& set) {
+    const sw::OrderTraits& order = sw::order_traits<Order>;
+    std::vector<typename Order::sum> scratch(static_cast<std::size_t>(order.scratch_rows * bags.dim));
+    std::vector<float> sums(static_cast<std::size_t>(set.touched() * bags.dim), -7.0F);
+    for (std::int64_t i = 0; i < set.touched(); ++i)
+        sw::fold<Order>(set, set.terms(i), bags.topology, scratch.data(), sums.data() + i * bags.dim);
+    return sums;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void expect_all_orders(const Bags& bags, const sw::RowSet& set) {
+    EXPECT_TRUE(same_bits(folded_sums<sw::Tree>(bags, set), expected_sums<float>(bags, set, false)));
+    EXPECT_TRUE(same_bits(folded_sums<sw::WideTree>(bags, set), expected_sums<double>(bags, set, false)));
+    EXPECT_TRUE(same_bits(folded_sums<sw::Sample>(bags, set), expected_sums<float>(bags, set, true)));
+}
+
+TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
+    std::mt19937_64 engine{17};
+    int packed_sets = 0;
+    for (int turn = 0; turn < 40; ++turn) {
+        const int hosts = 1 + turn % 3;
+        const Bags bags =
+            draw(engine, turn % 4 == 0 ? 1 : 2 * hosts, turn % 4 == 0 ? 1 : hosts, turn % 2 == 0 ? 40 : 6);
+        SCOPED_TRACE(testing::Message() << "turn " << turn << ": " << bags.dim << " columns, stride " << bags.stride
+                                        << ", " << bags.ids.size() << " bags of " << bags.topology.ranks() << " ranks");
+        sw::MemoryAccount memory;
+        sw::RowGroups groups;
+        sw::RowSet set = group(bags, groups, memory.work());
+        expect_all_orders(bags, set);
+
+        std::vector<float> room(bags.ids.size() * static_cast<std::size_t>(bags.dim));
+        set.room = room.data();
+        const sw::RowSet packed = sw::pack_gradients(set);
+        const bool pays = set.several_keys() >= 4 * std::ssize(bags.ids);
+        EXPECT_EQ(packed.contributions.even, pays ? room.data() : nullptr);
+        EXPECT_LE(pays ? std::ssize(room) : 0, sw::room_to_pack(set)) << "fits the room that is asked for";
+        packed_sets += pays ? 1 : 0;
+        expect_all_orders(bags, packed);
+
+        if (bags.topology.ranks() != 1) continue;
+        sw::RowSet even = set;
+        even.contributions = {
+            .list = nullptr, .count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.stride};
+        expect_all_orders(bags, even);
+        expect_all_orders(bags, sw::pack_gradients(even));
+    }
+    EXPECT_GT(packed_sets, 10);
+}
+
+TEST(PackGradients, LeavesWhatItMayNotCopy) {
+    std::mt19937_64 engine{23};
+    const Bags bags = draw(engine, 2, 1, 60);
+    sw::MemoryAccount memory;
+    sw::RowGroups groups;
+    sw::RowSet set = group(bags, groups, memory.work());
+    ASSERT_GE(set.several_keys(), 4 * std::ssize(bags.ids));
+    EXPECT_EQ(sw::pack_gradients(set).contributions.even, nullptr) << "without room";
+    std::vector<float> room(bags.ids.size() * static_cast<std::size_t>(bags.dim));
+    set.room = room.data();
+    EXPECT_EQ(sw::pack_gradients(set).contributions.even, room.data());
+    std::vector<sw::Contribution> list(set.contributions.list, set.contributions.list + set.contributions.count);
+    list.back().weight = 0.5F;
+    set.contributions.list = list.data();
+    EXPECT_EQ(sw::pack_gradients(set).contributions.even, nullptr) << "weights";
+}
+
+TEST(PackGradients, AsksForRoomWhereGradientsAreReadOften) {
+    EXPECT_EQ(sw::room_to_pack(100, 399, 16), 0);
+    EXPECT_EQ(sw::room_to_pack(100, 400, 16), 1600);
+    EXPECT_EQ(sw::room_to_pack(0, 0, 16), 0);
+}
+
+}  // namespace
