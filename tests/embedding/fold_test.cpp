@@ -180,11 +180,16 @@ TEST(PackGradients, LeavesWhatItMayNotCopy) {
     list.back().weight = 0.5F;
     set.contributions.list = list.data();
     EXPECT_EQ(sw::pack_gradients(set).contributions.even, nullptr) << "weights";
+    set.contributions = {.count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.dim};
+    EXPECT_EQ(sw::pack_gradients(set).contributions.even, bags.gradients.data()) << "one after the other already";
 }
 
 TEST(PackGradients, AsksForRoomWhereGradientsAreReadOften) {
-    EXPECT_EQ(sw::room_to_pack(100, 399, 16), 0);
+    EXPECT_EQ(sw::room_to_pack(100, 100, 16), 0);
+    EXPECT_EQ(sw::room_to_pack(100, 200, 16), 0);
+    EXPECT_EQ(sw::room_to_pack(100, 300, 16), 800);
     EXPECT_EQ(sw::room_to_pack(100, 400, 16), 1600);
+    EXPECT_EQ(sw::room_to_pack(100, 9000, 16), 1600);
     EXPECT_EQ(sw::room_to_pack(0, 0, 16), 0);
 }
 

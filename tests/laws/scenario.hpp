@@ -259,9 +259,9 @@ inline void heat(Scenario& s, const Case& c) {
 
 /// Small tables and skewed ids, so that rows are shared by samples, ranks and hosts, and every shard and tier is hot;
 /// some ranks have no samples, some many, some own no rows, some bags are empty, some long, some gradients are zero of
-/// either sign, some weighted rows too small for anything but -0.0. \param policies  tables choose among them in turn,
-/// or, tiered, have rows in each \param modules  every tower has a table, and a module with one output and half as many
-/// as its inputs
+/// either sign, some weighted rows too small for anything but -0.0.
+/// \param policies  tables choose among them in turn, or, tiered, have rows in each
+/// \param modules  every tower has a table, and a module with one output and half as many as its inputs
 inline Scenario make_scenario(const Case& c, const std::vector<std::string>& policies, bool pooled,
                               bool modules = false, bool tiered = false) {
     Dice dice{c.seed};

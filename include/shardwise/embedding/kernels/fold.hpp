@@ -84,7 +84,7 @@ void prefetch_terms(const RowSet& set, std::int64_t k) {
         prefetch_terms<false, From>(set.contributions, set.keys, k, set.several_keys(), set.dim);
 }
 
-/// A sum of rows of `Dim` floats, each once, in registers.
+/// A sum of rows of `Dim` floats, each once, in registers where there are enough.
 template <int Dim, class Blocks = std::make_index_sequence<Dim / 16>>
 struct RowSum;
 template <int Dim, std::size_t... Block>
@@ -109,7 +109,7 @@ template <int Dim, bool Even, class From, class Value>
     const Contributions contributions = set.contributions;
     const std::uint64_t* const keys = set.keys;
     const std::int64_t count = set.several_keys();
-    const std::int32_t source = any_source ? 0 : contributions.source(RowSet::number(keys[k]));
+    const std::int32_t source = any_source ? 0 : contributions.list[RowSet::number(keys[k])].source;
     const int dim = Dim > 0 ? Dim : set.dim;
     // Calls use(number) for each.
     const auto for_each = [&](auto use) __attribute__((always_inline)) {
@@ -148,7 +148,7 @@ std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, boo
         if (set.contributions.even != nullptr) return sum_source<Dim, true, From>(set, k, end, any_source, into);
     return sum_source<Dim, false, From>(set, k, end, any_source, into);
 }
-/// \param any_source  of all sources, whatever the order of sums
+/// \param any_source  of all sources; has to be where contributions have no list
 template <class From, class Value>
 std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, bool any_source, Value* into) {
     switch (set.dim) {

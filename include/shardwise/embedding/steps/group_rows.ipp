@@ -165,7 +165,7 @@ struct GroupBody {
                 count += contributions(ids[b]);
             }
             Contribution* contribution = groups.contribute(count).data();
-            Contributions even{.list = nullptr, .count = count};
+            Contributions even{.count = count};
             if (blocks.size() == 1 && lie_evenly(bags_of(blocks.front()))) {
                 even.even = gradients[blocks.front()].data;
                 even.stride = gradients[blocks.front()].stride;

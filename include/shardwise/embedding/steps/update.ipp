@@ -34,15 +34,15 @@ struct UpdateBody {
         const Slots slots{store.element_slots(), store.row_slots()};
         tape.fold.prepare(view.state<OrderTraits>(), view.state<HeldShards>().widest, memory);
         for (const RowSet& rows : lanes.rows) {
-            const RowSet set = pack_gradients(rows);
-            ShardStore& shard = at(store.shards(), set.slot);
+            ShardStore& shard = at(store.shards(), rows.slot);
             const TablePlacement& table = at(view.state<Placement>().tables, shard.table);
             const TableRules::Table& own = at(rules.tables, table.table);
-            tape.sums.on(memory).resize(static_cast<std::size_t>(together * set.dim));
+            tape.sums.on(memory).resize(static_cast<std::size_t>(together * rows.dim));
             if (rules.squares != nullptr) {
-                add_squares(set, own.change, view.state<Placement>(), env, tape, *rules.squares);
+                add_squares(rows, own.change, view.state<Placement>(), env, tape, *rules.squares);
                 continue;
             }
+            const RowSet set = pack_gradients(rows);
             const Learner learner{own, shard, table.dim, set.changed};
             // Of what RowNorms has changed, the scale is left.
             if (set.changed ? own.change.scale != 1.0F : own.change.of_gradient())
@@ -64,9 +64,10 @@ struct UpdateBody {
     static constexpr int together = RowRule::most_rows;
 
     /// The squares of the set's gradients, clipped by value. Rows with copies count once.
-    static void add_squares(const RowSet& set, const RowChange& change, const Placement& placement, const StepEnv& env,
+    static void add_squares(const RowSet& rows, const RowChange& change, const Placement& placement, const StepEnv& env,
                             Tape& tape, ExactSum& squares) {
         if (placement.copy_of(env.rank) != 0) return;
+        const RowSet set = pack_gradients(rows);
         for (std::int64_t i = 0; i < set.touched(); ++i) {
             tape.fold(set, set.terms(i), env.topology, tape.sums.data());
             if (!set.changed) change.clip(tape.sums.data(), set.dim);
