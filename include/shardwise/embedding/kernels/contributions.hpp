@@ -34,15 +34,12 @@ struct Contributions {
     std::int64_t stride = 0;
 
     [[nodiscard]] bool one_source() const noexcept { return list == nullptr; }
-    [[nodiscard]] std::int32_t source(std::uint64_t number) const noexcept {
-        return one_source() ? 0 : list[number].source;
-    }
     [[nodiscard]] const float* even_terms(std::uint64_t number) const noexcept {
         return even + static_cast<std::int64_t>(number) * stride;
     }
     [[nodiscard, gnu::always_inline]] inline Contribution operator[](std::uint64_t number) const noexcept {
         if (even == nullptr) return list[number];
-        return {.gradient = even_terms(number), .weight = 1.0F, .source = source(number)};
+        return {.gradient = even_terms(number), .weight = 1.0F, .source = one_source() ? 0 : list[number].source};
     }
     /// Asks for the gradient of a number, of so many floats, which will be read soon.
     [[gnu::always_inline]] inline void prefetch(std::uint64_t number, int floats) const {

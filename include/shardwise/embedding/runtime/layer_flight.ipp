@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "shardwise/core/at.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/core/text.hpp"
 #include "shardwise/embedding/runtime/layer_flight.hpp"
 
@@ -19,16 +21,19 @@ namespace detail {
 /// Whether no element has all bits of an exponent. Sums of an integer each: vectors of them.
 SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
     constexpr std::uint32_t exponent = 0x7f800000U;
-    const auto some = [](const float* numbers, std::int64_t count) {
-        std::uint32_t bad = 0;
-        for (std::int64_t i = 0; i < count; ++i)
-            bad |= (std::bit_cast<std::uint32_t>(numbers[i]) & exponent) == exponent ? 1U : 0U;
-        return bad != 0;
+    const auto good = [](std::span<const float> numbers) {
+        return for_pages(numbers, [](std::span<const float> part) {
+            std::uint32_t bad = 0;
+            for (const float number : part)
+                bad |= (std::bit_cast<std::uint32_t>(number) & exponent) == exponent ? 1U : 0U;
+            return bad == 0;
+        });
     };
+    const auto columns = static_cast<std::size_t>(of.columns());
     if (of.rows() == 0) return true;
-    if (of.stride() == of.columns()) return !some(of.data(), of.rows() * of.columns());
+    if (of.stride() == of.columns()) return good({of.data(), static_cast<std::size_t>(of.rows()) * columns});
     for (std::int64_t row = 0; row < of.rows(); ++row)
-        if (some(of.row(row), of.columns())) return false;
+        if (!good({of.row(row), columns})) return false;
     return true;
 }
 

@@ -164,14 +164,9 @@ struct GroupBody {
                 all_ids += ids[b].ids;
                 count += contributions(ids[b]);
             }
-            Contribution* contribution = groups.contribute(count).data();
-            Contributions even{.count = count};
-            if (blocks.size() == 1 && lie_evenly(bags_of(blocks.front()))) {
-                even.even = gradients[blocks.front()].data;
-                even.stride = gradients[blocks.front()].stride;
-            } else {
-                list(blocks, bags, contribution);
-            }
+            Contribution* const listed = groups.contribute(count).data();
+            const bool evenly = blocks.size() == 1 && lie_evenly(bags_of(blocks.front()));
+            if (!evenly) list(blocks, bags, listed);
             RowSet set = groups.group(slot, shard.dim, shard.rows, all_ids, [&](auto use) {
                 std::uint64_t number = 0;
                 for_sources(blocks, bags, [&] {
@@ -190,7 +185,10 @@ struct GroupBody {
                     }
                 });
             });
-            if (even.even != nullptr) set.contributions = even;
+            if (evenly) {
+                const VectorBlock& from = gradients[blocks.front()];
+                set.contributions = {.list = nullptr, .count = count, .even = from.data, .stride = from.stride};
+            }
             return set;
         }
 
