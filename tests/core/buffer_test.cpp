@@ -3,19 +3,23 @@
 
 #include "shardwise/core/buffer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory_resource>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <rapidcheck/gtest.h>
+#include <sys/mman.h>
 
 namespace shardwise_test {
 namespace {
@@ -104,6 +108,30 @@ TEST(HugePageResourceTest, AsksForHugePagesWhereLarge) {
     resource.deallocate(memory, 4 * huge_page_bytes, 64);
     if (flags.empty()) GTEST_SKIP() << "this kernel tells no flags of mappings";
     EXPECT_NE(flags.find(" hg"), std::string::npos) << flags;
+}
+
+/// How many 4 KiB pages of a block are in memory.
+std::size_t pages_in_memory(void* block, std::size_t bytes) {
+    std::vector<unsigned char> in(bytes / 4096);
+    if (mincore(block, bytes, in.data()) != 0) throw std::runtime_error{"mincore does not know this memory"};
+    return static_cast<std::size_t>(std::count_if(in.begin(), in.end(), [](unsigned char page) { return page & 1U; }));
+}
+
+TEST(HugePageResourceTest, HasNoSmallPagesOfWhoeverUsedTheMemoryBefore) {
+    // Blocks come out of the heap here, as they do where a program has given large ones back.
+    mallopt(M_MMAP_THRESHOLD, 1 << 25);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    constexpr std::size_t bytes = 2 * huge_page_bytes;
+    void* before = ::operator new (bytes, std::align_val_t{huge_page_bytes});
+    std::memset(before, 1, bytes);
+    const auto where = reinterpret_cast<std::uintptr_t>(before);
+    ::operator delete (before, std::align_val_t{huge_page_bytes});
+    HugePageResource resource;
+    void* memory = resource.allocate(bytes, 64);
+    const bool same = reinterpret_cast<std::uintptr_t>(memory) == where;
+    const std::size_t pages = pages_in_memory(memory, bytes);
+    resource.deallocate(memory, bytes, 64);
+    EXPECT_EQ(pages, 0U) << (same ? "in" : "not in") << " the memory of before";
 }
 
 TEST(MemoryAccountTest, CountsTablesAndWorkApartAndTheirPeakTogether) {

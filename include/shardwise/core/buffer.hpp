@@ -35,7 +35,10 @@ class HugePageResource final : public std::pmr::memory_resource {
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
         const auto aligned = effective_alignment(bytes, alignment);
         void* memory = ::operator new (bytes, std::align_val_t{aligned});
-        if (bytes >= huge_page_bytes) madvise(memory, bytes / huge_page_bytes * huge_page_bytes, MADV_HUGEPAGE);
+        if (const std::size_t huge = bytes / huge_page_bytes * huge_page_bytes; huge != 0) {
+            madvise(memory, huge, MADV_DONTNEED);  // small pages that lie here since somebody else used this memory
+            madvise(memory, huge, MADV_HUGEPAGE);
+        }
         return memory;
     }
     void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {

@@ -22,6 +22,12 @@ inline std::int64_t lookup_ahead(const LookupArguments& a) {
     return rows_ahead(a.dim) / (a.lengths == nullptr ? 2 : 1);
 }
 
+/// How many rows of output ahead to ask for lines to write, `stride` floats apart: as many as lie in 16 KiB, so that a
+/// core still knows their pages when it writes them.
+inline std::int64_t lines_ahead(std::int64_t stride) {
+    return std::clamp<std::int64_t>(4096 / std::max<std::int64_t>(stride, 1), 4, 32);
+}
+
 /// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
 template <int Dim, bool Weighted, std::size_t... Block>
 [[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a, std::index_sequence<Block...>) {
@@ -64,10 +70,19 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
         return;
     }
     if (a.lengths == nullptr) {
-        // A core does not see ahead where rows of output lie a stride apart: they are asked for as early as rows are.
-        const std::int64_t ahead = lookup_ahead(a);
+        // A core does not see ahead where rows of output lie a stride apart. Rows of one line are asked for into the
+        // first cache, where they are written; longer ones, whose lines would not all stay there, as early as rows are.
+        const bool one_line = (Dim > 0 ? Dim : a.dim) <= 16;
+        const std::int64_t ahead = one_line ? lines_ahead(stride) : lookup_ahead(a);
         for (std::int64_t bag = 0; bag < a.bags; ++bag) {
-            if (bag + ahead < a.bags) prefetch(a.out + (bag + ahead) * stride, Dim > 0 ? Dim : a.dim);
+            if (bag + ahead < a.bags) {
+                float* const out = a.out + (bag + ahead) * stride;
+                if (one_line) {
+                    __builtin_prefetch(out, 1, 3);
+                } else {
+                    prefetch(out, Dim > 0 ? Dim : a.dim);
+                }
+            }
             sum(bag, bag + 1, a.out + bag * stride);
         }
         return;
