@@ -118,7 +118,7 @@ std::size_t pages_in_memory(void* block, std::size_t bytes) {
 }
 
 TEST(HugePageResourceTest, HasNoSmallPagesOfWhoeverUsedTheMemoryBefore) {
-    // Blocks come out of the heap here, as they do where a program has given large ones back.
+    // Blocks come out of the heap from here on, as they do where a program has given large ones back.
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     constexpr std::size_t bytes = 2 * huge_page_bytes;
@@ -131,7 +131,8 @@ TEST(HugePageResourceTest, HasNoSmallPagesOfWhoeverUsedTheMemoryBefore) {
     const bool same = reinterpret_cast<std::uintptr_t>(memory) == where;
     const std::size_t pages = pages_in_memory(memory, bytes);
     resource.deallocate(memory, bytes, 64);
-    EXPECT_EQ(pages, 0U) << (same ? "in" : "not in") << " the memory of before";
+    EXPECT_EQ(pages, 0U);
+    if (!same) GTEST_SKIP() << "this heap gives memory out again later";
 }
 
 TEST(MemoryAccountTest, CountsTablesAndWorkApartAndTheirPeakTogether) {

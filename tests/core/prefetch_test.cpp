@@ -26,6 +26,7 @@ TEST(ForPages, HasEachNumberOnceInOrderAndPartsEndWithPages) {
                 const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
                 const auto last = reinterpret_cast<std::uintptr_t>(part.data() + part.size() - 1);
                 EXPECT_EQ(begin / 4096, last / 4096);
+                EXPECT_TRUE((last + sizeof(int)) % 4096 == 0 || next == count) << "ends before its page";
                 return true;
             }));
             EXPECT_EQ(next, count);

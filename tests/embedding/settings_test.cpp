@@ -1,6 +1,7 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -273,6 +274,38 @@ TEST(Gradients, ThatAreNotFiniteAreBadInputOnEveryRank) {
         expect_refused({.shardings = {sharding}, .pooling = "none"}, infinity,
                        "rank 1: the gradient of feature 'b', sample 1, column 3 is infinite");
     }
+}
+
+TEST(Gradients, AreLookedAtOverPagesAndOnlyWhereTheyAre) {
+    constexpr int columns = 700;  // 2.7 KiB a row, so that rows and matrices reach over pages
+    constexpr std::int64_t samples = 5;
+    const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 3, .dim = columns}};
+    const sw::JaggedBatch<std::int64_t> batch{
+        .samples = samples, .features = 1, .values = {0, 1, 2, 1, 0}, .lengths = {}};
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const auto layer = sw::make_layer(comm, tables, {.optimizer = "sgd"});
+        const std::vector<std::pair<int, float>> between{{0, 0.0F}, {30, 0.0F}, {30, std::nanf("")}};  // rows, and what
+        for (const auto& [more, number] : between) {
+            const std::int64_t stride = columns + more;
+            std::vector<float> memory(samples * stride, number);
+            const sw::MatrixView<float> all{memory.data(), samples, columns, stride};
+            for (std::int64_t row = 0; row < samples; ++row)
+                std::fill_n(all.row(row), columns, 1e-3F);
+            const auto step = [&] {
+                static_cast<void>(layer->forward(batch));
+                layer->backward({.pooled = {memory.data(), samples, columns, stride}});
+            };
+            EXPECT_NO_THROW(step());
+            for (const std::int64_t row : {std::int64_t{0}, std::int64_t{2}, samples - 1})
+                for (const int column : {0, 1, 350, columns - 1}) {
+                    float& one = all.row(row)[column];
+                    const float before = std::exchange(one, std::numeric_limits<float>::infinity());
+                    EXPECT_THROW(step(), sw::BadInput) << row << ", " << column << " with stride " << stride;
+                    one = before;
+                }
+        }
+    });
 }
 
 TEST(Gradients, AreNotLookedAtWhereThatIsSwitchedOff) {

@@ -36,7 +36,7 @@ class HugePageResource final : public std::pmr::memory_resource {
         const auto aligned = effective_alignment(bytes, alignment);
         void* memory = ::operator new (bytes, std::align_val_t{aligned});
         if (const std::size_t huge = bytes / huge_page_bytes * huge_page_bytes; huge != 0) {
-            madvise(memory, huge, MADV_DONTNEED);  // small pages that lie here since somebody else used this memory
+            madvise(memory, huge, MADV_DONTNEED);  // what was here: huge pages replace no small ones
             madvise(memory, huge, MADV_HUGEPAGE);
         }
         return memory;

@@ -89,6 +89,7 @@ template <int Dim, class Blocks = std::make_index_sequence<Dim / 16>>
 struct RowSum;
 template <int Dim, std::size_t... Block>
 struct RowSum<Dim, std::index_sequence<Block...>> {
+    static_assert(Dim % 16 == 0, "a row is whole blocks of 16 columns");
     Floats16 blocks[sizeof...(Block)] = {};
 
     [[gnu::always_inline]] void add(const float* row) {

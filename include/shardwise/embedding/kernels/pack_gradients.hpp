@@ -39,7 +39,7 @@ inline constexpr std::int64_t reads_worth_a_copy = 4;
 [[nodiscard]] inline RowSet pack_gradients(const RowSet& set) {
     const Contributions from = set.contributions;
     const auto count = static_cast<std::uint64_t>(from.count);
-    if (set.room == nullptr || set.several_keys() < reads_worth_a_copy * from.count) return set;
+    if (set.wide || set.room == nullptr || set.several_keys() < reads_worth_a_copy * from.count) return set;
     if (from.even != nullptr && from.stride == set.dim) return set;
     const auto ahead = static_cast<std::uint64_t>(rows_ahead(set.dim));
     float* to = set.room;
