@@ -32,14 +32,14 @@ inline constexpr std::int64_t reads_worth_a_copy = 4;
     return set.wide ? 0 : room_to_pack(set.contributions.count, set.singles + set.several_keys(), set.dim);
 }
 
-/// The set, with its gradients in its room one after the other, if it has one and rows with several keys read them
-/// often enough: they lie a row of the whole gradient matrix apart, or in messages of several ranks. Reads and writes
-/// each gradient once, count * dim * 8 bytes. Not where they stand so already, or one has a weight other than 1;
-/// changes no bit of a sum.
+/// The set, with its gradients in its room one after the other, if it has one (a set of doubles has none) and rows with
+/// several keys read them often enough: they lie a row of the whole gradient matrix apart, or in messages of several
+/// ranks. Reads and writes each gradient once, count * dim * 8 bytes. Not where they stand so already, or one has a
+/// weight other than 1; changes no bit of a sum.
 [[nodiscard]] inline RowSet pack_gradients(const RowSet& set) {
     const Contributions from = set.contributions;
     const auto count = static_cast<std::uint64_t>(from.count);
-    if (set.wide || set.room == nullptr || set.several_keys() < reads_worth_a_copy * from.count) return set;
+    if (set.room == nullptr || set.several_keys() < reads_worth_a_copy * from.count) return set;
     if (from.even != nullptr && from.stride == set.dim) return set;
     const auto ahead = static_cast<std::uint64_t>(rows_ahead(set.dim));
     float* to = set.room;
