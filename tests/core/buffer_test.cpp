@@ -109,6 +109,14 @@ TEST(HugePageResourceTest, AsksForHugePagesWhereLarge) {
     EXPECT_NE(flags.find(" hg"), std::string::npos) << flags;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC's
+#define SHARDWISE_TEST_SANITIZED
+#elif defined(__has_feature)  // Clang's
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SHARDWISE_TEST_SANITIZED
+#endif
+#endif
+
 /// How many 4 KiB pages of a block are in memory.
 std::size_t pages_in_memory(void* block, std::size_t bytes) {
     std::vector<unsigned char> in(bytes / 4096);
@@ -117,7 +125,7 @@ std::size_t pages_in_memory(void* block, std::size_t bytes) {
 }
 
 TEST(HugePageResourceTest, HasNoSmallPagesOfWhoeverUsedTheMemoryBefore) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SHARDWISE_TEST_SANITIZED)
     GTEST_SKIP() << "a sanitizer's heap gives memory back to the kernel itself, or out again later";
 #endif
     // A large block that is given back makes later ones that are smaller come out of the heap.
