@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "shardwise/core/config.hpp"
 
@@ -29,26 +27,6 @@ namespace shardwise::inline SHARDWISE_ABI {
     asm volatile("");
     for (int i = 0; i < count; i += 16)
         __builtin_prefetch(data + i, 0, 2);
-}
-
-/// Calls use(part) for what of `data` lies in one page, page after page, and asks for the beginning of the next page
-/// before: what a core foresees by itself of data that is read in order ends with the page.
-/// \param use  whether to go on \returns whether it always was to
-template <class T, class Use>
-[[gnu::always_inline]] inline bool for_pages(std::span<const T> data, Use use) {
-    static_assert(64 % sizeof(T) == 0, "elements have to divide a cache line");
-    constexpr std::size_t page = 4096;
-    constexpr std::size_t asked = 1024;  // what a core needs until it foresees the rest
-    while (!data.empty()) {
-        const std::size_t left = page - reinterpret_cast<std::uintptr_t>(data.data()) % page;
-        const std::span<const T> part = data.first(std::min(data.size(), (left + sizeof(T) - 1) / sizeof(T)));
-        data = data.subspan(part.size());
-        const std::span<const T> next = data.first(std::min(data.size(), asked / sizeof(T)));
-        for (std::size_t i = 0; i < next.size(); i += 64 / sizeof(T))
-            __builtin_prefetch(&next[i], 0, 2);
-        if (!use(part)) return false;
-    }
-    return true;
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -19,22 +19,29 @@ namespace shardwise::inline SHARDWISE_ABI {
 namespace detail {
 
 /// Whether no element has all bits of an exponent. Sums of an integer each: vectors of them.
-SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
+/// \tparam Columns  of each row; 0: of.columns()
+template <int Columns>
+bool rows_finite(const MatrixView<const float>& of) {
     constexpr std::uint32_t exponent = 0x7f800000U;
-    const auto good = [](std::span<const float> numbers) {
-        return for_pages(numbers, [](std::span<const float> part) {
-            std::uint32_t bad = 0;
-            for (const float number : part)
-                bad |= (std::bit_cast<std::uint32_t>(number) & exponent) == exponent ? 1U : 0U;
-            return bad == 0;
-        });
-    };
-    const auto columns = static_cast<std::size_t>(of.columns());
-    if (of.rows() == 0) return true;
-    if (of.stride() == of.columns()) return good({of.data(), static_cast<std::size_t>(of.rows()) * columns});
-    for (std::int64_t row = 0; row < of.rows(); ++row)
-        if (!good({of.row(row), columns})) return false;
-    return true;
+    const int columns = Columns > 0 ? Columns : static_cast<int>(of.columns());
+    const std::int64_t ahead = rows_ahead(columns) / 2;
+    std::uint32_t bad = 0;
+    for (std::int64_t i = 0; i < of.rows(); ++i) {
+        if (i + ahead < of.rows()) prefetch(of.row(i + ahead), columns);
+        const float* const row = of.row(i);
+        for (int d = 0; d < columns; ++d)
+            bad |= (std::bit_cast<std::uint32_t>(row[d]) & exponent) == exponent ? 1U : 0U;
+    }
+    return bad == 0;
+}
+/// What a core foresees by itself of numbers that lie in one piece ends with each page, so those are asked for as well.
+SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
+    constexpr int together = 64;
+    if (of.stride() != of.columns()) return rows_finite<0>(of);
+    const std::int64_t count = of.rows() * of.columns();
+    const std::int64_t rest = count % together;
+    return rows_finite<together>({of.data(), count / together, together}) &&
+           rows_finite<0>({of.data() + (count - rest), 1, rest});
 }
 
 SHARDWISE_INLINE void LayerState::share_out(std::span<const int> given, std::span<const std::int64_t> counts) {
@@ -170,7 +177,7 @@ SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given, bool 
                                              : at(given.sequences, result.column));
     // Pooled ones lie side by side: all of a sample in one go.
     if (look_at_numbers && wrong.empty()) {
-        bool finite = given.pooled.columns() == 0 || all_finite(given.pooled);
+        bool finite = all_finite(given.pooled);
         for (const MatrixView<const float>& one : given.sequences)
             finite = finite && all_finite(one);
         for (std::size_t result = 0; result < gradient.size() && !finite && wrong.empty(); ++result)
