@@ -276,8 +276,8 @@ TEST(Gradients, ThatAreNotFiniteAreBadInputOnEveryRank) {
     }
 }
 
-TEST(Gradients, AreLookedAtOverPagesAndOnlyWhereTheyAre) {
-    constexpr int columns = 700;  // 2.7 KiB a row, so that rows and matrices reach over pages
+TEST(Gradients, AreLookedAtEverywhereAndOnlyWhereTheyAre) {
+    constexpr int columns = 700;  // 3500 numbers: many times those that are looked at together, and a rest
     constexpr std::int64_t samples = 5;
     const std::vector<sw::TableConfig> tables{{.name = "t", .rows = 3, .dim = columns}};
     const sw::JaggedBatch<std::int64_t> batch{
@@ -297,8 +297,8 @@ TEST(Gradients, AreLookedAtOverPagesAndOnlyWhereTheyAre) {
                 layer->backward({.pooled = {memory.data(), samples, columns, stride}});
             };
             EXPECT_NO_THROW(step());
-            for (const std::int64_t row : {std::int64_t{0}, std::int64_t{2}, samples - 1})
-                for (const int column : {0, 1, 350, columns - 1}) {
+            for (std::int64_t row = 0; row < samples; ++row)
+                for (int column = columns - 1; column >= 0; column -= 33) {  // some in each 64 numbers
                     float& one = all.row(row)[column];
                     const float before = std::exchange(one, std::numeric_limits<float>::infinity());
                     EXPECT_THROW(step(), sw::BadInput) << row << ", " << column << " with stride " << stride;
