@@ -20,12 +20,13 @@ namespace shardwise::inline SHARDWISE_ABI {
     return std::clamp<std::int64_t>(256 / std::max((dim + 15) / 16 + more, 1), 8, 64);
 }
 
-/// Asks for every cache line of `count` floats, into the second cache.
-[[gnu::always_inline]] inline void prefetch(const float* data, int count) {
+/// Asks for every cache line of `count` elements, into the second cache.
+template <class T>
+[[gnu::always_inline]] inline void prefetch(const T* data, int count) {
     // GCC takes a function that does nothing but prefetch for one without effects, and deletes its calls before it
     // inlines them. A volatile statement is an effect.
     asm volatile("");
-    for (int i = 0; i < count; i += 16)
+    for (int i = 0; i < count; i += static_cast<int>(64 / sizeof(T)))
         __builtin_prefetch(data + i, 0, 2);
 }
 
