@@ -128,6 +128,44 @@ TEST(ManyIds, RowsOfABagLearnWhatTheyWouldAlone) {
         }
 }
 
+/// Whether a forward pass refuses these ids.
+template <class Id, class Layer>
+bool refused(Layer& layer, const std::vector<Id>& ids) {
+    try {
+        static_cast<void>(layer.forward(
+            sw::JaggedBatch<Id>{.samples = std::ssize(ids), .features = 1, .values = ids, .lengths = {}}));
+    } catch (const sw::BadInput&) {
+        return true;
+    }
+    return false;
+}
+
+/// Whether a wrong id is found in each 256 bytes of so many, and none where all are rows.
+template <class Id, class Layer>
+void expect_found(Layer& layer, std::int64_t count) {
+    std::vector<Id> ids(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        ids[static_cast<std::size_t>(i)] = static_cast<Id>(i * 7 % rows);
+    EXPECT_FALSE(refused(layer, ids)) << count;
+    for (std::int64_t at = count - 1; at >= 0; at -= 15)
+        for (const Id wrong : {Id{-1}, static_cast<Id>(rows)}) {
+            const Id right = std::exchange(ids[static_cast<std::size_t>(at)], wrong);
+            EXPECT_TRUE(refused(layer, ids)) << wrong << " at " << at << " of " << count;
+            ids[static_cast<std::size_t>(at)] = right;
+        }
+}
+
+TEST(ManyIds, AWrongOneIsFoundWhereverItIs) {
+    sw::ThreadWorld world{sw::Topology{1, 1}};
+    world.run([&](sw::ThreadCommunicator& comm) {
+        const auto layer = sw::make_layer(comm, {{.name = "t", .rows = rows, .dim = 1}}, {.optimizer = "sgd"});
+        for (const std::int64_t count : {1, 31, 32, 33, 63, 64, 65, 511, 544, 1023, 1024, 1025, 1088, 2600}) {
+            expect_found<std::int64_t>(*layer, count);
+            expect_found<std::int32_t>(*layer, count);
+        }
+    });
+}
+
 TEST(ManyIds, AWrongOneBehindThousandsIsFound) {
     constexpr std::int64_t count = 3000;
     for (const std::string sharding : {"row", "col", "table", "dp"})
