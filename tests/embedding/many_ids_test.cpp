@@ -17,8 +17,8 @@
 #include "shardwise/embedding/make_layer.hpp"
 
 /// \file
-/// Features of more ids than are looked at together: ids are checked a thousand at a time, rows are updated 64 at a
-/// time. The laws' batches are smaller.
+/// Features of more ids than are looked at together: ids are asked for and checked 256 bytes at a time and located
+/// a thousand at a time, rows are updated 64 at a time. The laws' batches are smaller.
 
 namespace many_ids {
 namespace {
@@ -164,6 +164,44 @@ TEST(ManyIds, AWrongOneIsFoundWhereverItIs) {
             expect_found<std::int32_t>(*layer, count);
         }
     });
+}
+
+/// The sums of bags of one id each, looked up so many at a time.
+template <class Id, class Layer>
+std::vector<float> looked_up(Layer& layer, const std::vector<Id>& ids, std::int64_t together) {
+    std::vector<float> sums;
+    for (std::int64_t first = 0; first < std::ssize(ids); first += together) {
+        const std::int64_t here = std::min(together, std::ssize(ids) - first);
+        const sw::JaggedBatch<Id> part{
+            .samples = here, .features = 1, .values = {ids.begin() + first, ids.begin() + first + here}, .lengths = {}};
+        const auto pooled = layer.forward(part).pooled;
+        for (std::int64_t i = 0; i < here; ++i)
+            sums.insert(sums.end(), pooled.row(i), pooled.row(i) + pooled.columns());
+    }
+    return sums;
+}
+
+template <class Id, class Layer>
+void expect_as_few(Layer& layer, std::int64_t count, int rank) {
+    std::vector<Id> ids(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i)
+        ids[static_cast<std::size_t>(i)] = static_cast<Id>((i * 7 + rank) % rows);
+    EXPECT_EQ(looked_up(layer, ids, count), looked_up(layer, ids, 100)) << count;
+}
+
+TEST(ManyIds, AreLookedUpAsFewAre) {
+    for (const std::string sharding : {"row", "col", "table", "dp"}) {
+        SCOPED_TRACE(sharding);
+        sw::ThreadWorld world{sw::ThreadWorldOptions{.topology = {1, 2}, .deadline = std::chrono::seconds{20}}};
+        world.run([&](sw::ThreadCommunicator& comm) {
+            const std::vector<sw::TableConfig> tables{{.name = "t", .rows = rows, .dim = 4}};
+            const auto layer = sw::make_layer(comm, tables, {.shardings = {sharding}});
+            for (const std::int64_t count : {1024, 1025, 1088, 2600}) {
+                expect_as_few<std::int64_t>(*layer, count, comm.rank());
+                expect_as_few<std::int32_t>(*layer, count, comm.rank());
+            }
+        });
+    }
 }
 
 TEST(ManyIds, AWrongOneBehindThousandsIsFound) {

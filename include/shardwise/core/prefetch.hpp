@@ -20,9 +20,10 @@ namespace shardwise::inline SHARDWISE_ABI {
     return std::clamp<std::int64_t>(256 / std::max((dim + 15) / 16 + more, 1), 8, 64);
 }
 
-/// Asks for every cache line of `count` elements, into the second cache.
+/// Asks for the lines of `count` elements, 64 bytes apart from the first on, into the second cache.
 template <class T>
 [[gnu::always_inline]] inline void prefetch(const T* data, int count) {
+    static_assert(64 % sizeof(T) == 0, "elements have to divide a cache line");
     // GCC takes a function that does nothing but prefetch for one without effects, and deletes its calls before it
     // inlines them. A volatile statement is an effect.
     asm volatile("");

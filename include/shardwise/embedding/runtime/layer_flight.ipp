@@ -18,8 +18,8 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// Whether no element has all bits of an exponent. Sums of an integer each: vectors of them.
-/// \tparam Columns  of each row; 0: of.columns()
+/// Whether no number has all bits of an exponent set.
+/// \tparam Columns  of each row, which the compiler knows then; 0: of.columns()
 template <int Columns>
 bool rows_finite(const MatrixView<const float>& of) {
     constexpr std::uint32_t exponent = 0x7f800000U;
@@ -34,7 +34,8 @@ bool rows_finite(const MatrixView<const float>& of) {
     }
     return bad == 0;
 }
-/// What a core foresees by itself of numbers that lie in one piece ends with each page, so those are asked for as well.
+/// Whether all numbers are finite. In one piece they are looked at 64 at a time, and asked for 8 KiB ahead: what a core
+/// foresees by itself ends with each page.
 SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
     constexpr int together = 64;
     if (of.stride() != of.columns()) return rows_finite<0>(of);
@@ -177,7 +178,7 @@ SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given, bool 
                                              : at(given.sequences, result.column));
     // Pooled ones lie side by side: all of a sample in one go.
     if (look_at_numbers && wrong.empty()) {
-        bool finite = all_finite(given.pooled);
+        bool finite = features->width == 0 || all_finite(given.pooled);
         for (const MatrixView<const float>& one : given.sequences)
             finite = finite && all_finite(one);
         for (std::size_t result = 0; result < gradient.size() && !finite && wrong.empty(); ++result)

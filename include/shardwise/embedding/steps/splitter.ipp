@@ -75,9 +75,10 @@ SHARDWISE_INLINE std::string Splitter::check_sequences() {
 
 template <class Id>
 bool Splitter::locate(const TablePlacement& table, std::span<const Id> ids, std::int32_t* shard_of, LocalRow* rows) {
-    constexpr std::size_t most = 1024;  // that are in the first cache when they are looked at again
-    constexpr std::size_t together = 256 / sizeof(Id);
-    constexpr std::size_t ahead = 4096 / sizeof(Id);  // what a core foresees by itself ends with each page
+    constexpr std::size_t most = 1024;                  // that are in the first cache when they are looked at again
+    constexpr std::size_t together = 256 / sizeof(Id);  // asked for, and checked without a branch
+    constexpr std::size_t ahead = 4096 / sizeof(Id);    // what a core foresees by itself ends with each page
+    static_assert(most % together == 0);
     for (std::size_t first = 0; first < ids.size(); first += most) {
         const std::size_t end = std::min(first + most, ids.size());
         bool good = true;
