@@ -114,6 +114,7 @@ def check_process():
             assert said.startswith("ModuleNotFoundError: No module named"), said
         assert process.seconds > 0
         process.process.kill()
+        process.process.wait()  # so that nobody reads the request
         assert failure(process, turn=turns.to_json(SHAPE)) == "its process ended by signal 9"
     finally:
         process.close()

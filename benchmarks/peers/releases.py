@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The releases of the peers: each in a virtual environment of its own, and measured by a process of it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -140,7 +141,8 @@ class Process:
         return answer["made"]
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):  # a request is left that an ended process did not read
+            self.process.stdin.close()
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:  # it is within a turn that nobody waits for any more
