@@ -25,6 +25,7 @@
 namespace {
 
 using shardwise_bench::Line;
+using shardwise_bench::line_floats;
 using shardwise_bench::Shape;
 using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
@@ -59,12 +60,12 @@ void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead
                 shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + ahead.rows]) * Dim, Dim,
                                           ahead.second_cache);
             const float* row = a.table + static_cast<std::int64_t>(a.rows[i]) * Dim;
-            for (int d = 0; d < Dim; d += 16)
-                sum[d / 16 % 4] += *reinterpret_cast<const Line*>(row + d);
+            for (int d = 0; d < Dim; d += line_floats)
+                sum[d / line_floats % 4] += *reinterpret_cast<const Line*>(row + d);
         }
         if constexpr (Write) {
-            for (int d = 0; d < Dim; d += 16)
-                *reinterpret_cast<Line*>(a.out + bag * Dim + d) = sum[d / 16 % 4];
+            for (int d = 0; d < Dim; d += line_floats)
+                *reinterpret_cast<Line*>(a.out + bag * Dim + d) = sum[d / line_floats % 4];
         } else {
             all += sum[0] + sum[1] + sum[2] + sum[3];
         }

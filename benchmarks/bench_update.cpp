@@ -28,6 +28,7 @@
 namespace {
 
 using shardwise_bench::Line;
+using shardwise_bench::line_floats;
 using shardwise_bench::Shape;
 using shardwise_bench::Times;
 using shardwise_bench::TimesAhead;
@@ -73,10 +74,11 @@ struct Ceiling {
         radix_sort(keys, spare, sizes.rows);
     }
     void read_gradient(int dim) const {
-        Line sum{};
-        for (std::int64_t i = 0; i < sizes.samples * dim; i += 16)
-            sum += *reinterpret_cast<const Line*>(gradient + i);
-        benchmark::DoNotOptimize(sum);
+        Line sum[16 / line_floats] = {};
+        for (std::int64_t i = 0; i < sizes.samples * dim; i += line_floats)
+            sum[i / line_floats % std::ssize(sum)] += *reinterpret_cast<const Line*>(gradient + i);
+        for (Line& one : sum)
+            benchmark::DoNotOptimize(one);
     }
     /// The touched rows, once each, in place of the spare keys. \returns how many
     std::size_t find_distinct() {
@@ -96,7 +98,7 @@ struct Ceiling {
             }
             const auto row = static_cast<std::int64_t>(spare[i]);
             moments[row] += change[0];
-            for (int d = 0; d < dim; d += 16)
+            for (int d = 0; d < dim; d += line_floats)
                 *reinterpret_cast<Line*>(weights + row * dim + d) += change;
         }
     }

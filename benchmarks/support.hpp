@@ -22,6 +22,7 @@
 #include "output.hpp"
 #include "shardwise/core/jagged.hpp"
 #include "shardwise/data/zipf.hpp"
+#include "shardwise/embedding/kernels/row_sum.hpp"
 #include "shardwise/sharding/placement.hpp"
 
 /// \file
@@ -183,8 +184,9 @@ inline void report(benchmark::State& state, std::int64_t bytes, const Times& ker
     state.counters["of_ceiling_high"] = ratios.quantile(0.75);
 }
 
-/// Sixteen floats at a time: the compiler's vectors, without its care about the order of sums.
-using Line = float __attribute__((vector_size(64), aligned(4), may_alias));
+/// A register of floats at a time: the compiler's vectors, without its care about the order of sums.
+using Line = shardwise::detail::Floats;
+inline constexpr int line_floats = shardwise::detail::register_floats;
 
 /// How a ceiling prefetches: rows ahead, and into which cache.
 struct Ahead {

@@ -3,9 +3,11 @@
 #include "shardwise/embedding/kernels/fold.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct Bags {
     std::int64_t rows = 0;
     std::int64_t stride = 0;
     std::vector<float> gradients;                // (bag, stride)
+    std::vector<float> weights;                  // (bag)
     std::vector<std::int32_t> sources;           // (bag), ascending
     std::vector<std::vector<sw::LocalRow>> ids;  // (bag)
 
@@ -39,12 +42,15 @@ struct Bags {
             count += std::ssize(bag);
         return count;
     }
+    [[nodiscard]] bool weighted() const {
+        return std::any_of(weights.begin(), weights.end(), [](float weight) { return weight != 1.0F; });
+    }
     [[nodiscard]] const float* gradient(std::size_t bag) const {
         return gradients.data() + static_cast<std::int64_t>(bag) * stride;
     }
 };
 
-Bags draw(std::mt19937_64& engine, int ranks, int hosts, std::int64_t most_ids) {
+Bags draw(std::mt19937_64& engine, int ranks, int hosts, std::int64_t most_ids, bool weighted) {
     const auto below = [&engine](std::int64_t end) {
         return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(end));
     };
@@ -64,6 +70,11 @@ Bags draw(std::mt19937_64& engine, int ranks, int hosts, std::int64_t most_ids) 
     std::normal_distribution<float> normal;
     for (std::size_t i = 0; i < bags.ids.size() * static_cast<std::size_t>(bags.stride); ++i)
         bags.gradients.push_back(engine() % 9 == 0 ? -0.0F : normal(engine));
+    for (std::size_t i = 0; i < bags.ids.size(); ++i) {
+        // products of less than a half and the least negative number are -0.0
+        const float weight = engine() % 5 == 0 ? -std::numeric_limits<float>::denorm_min() : normal(engine);
+        bags.weights.push_back(weighted ? weight : 1.0F);
+    }
     return bags;
 }
 
@@ -72,7 +83,7 @@ sw::RowSet group(const Bags& bags, sw::RowGroups& groups, std::pmr::memory_resou
     groups.on(memory).begin(std::ssize(bags.ids), bags.keys(), 1);
     std::size_t bag = 0;
     for (sw::Contribution& c : groups.contribute(std::ssize(bags.ids))) {
-        c = {.gradient = bags.gradient(bag), .weight = 1.0F, .source = bags.sources[bag]};
+        c = {.gradient = bags.gradient(bag), .weight = bags.weights[bag], .source = bags.sources[bag]};
         ++bag;
     }
     return groups.group(0, bags.dim, bags.rows, bags.keys(), [&](auto use) {
@@ -95,7 +106,7 @@ std::vector<float> expected_sums(const Bags& bags, const sw::RowSet& set, bool o
             for (std::size_t b = 0; b < bags.ids.size(); ++b) {
                 const std::int64_t times = std::count(bags.ids[b].begin(), bags.ids[b].end(), row);
                 for (std::int64_t n = 0; n < times; ++n)
-                    rank += static_cast<Sum>(bags.gradient(b)[d]);
+                    rank = std::fma(static_cast<Sum>(bags.weights[b]), static_cast<Sum>(bags.gradient(b)[d]), rank);
                 const bool last = b + 1 == bags.ids.size();
                 if (one_sum ? !last : !last && bags.sources[b + 1] == bags.sources[b]) continue;
                 host += rank;
@@ -134,12 +145,13 @@ void expect_all_orders(const Bags& bags, const sw::RowSet& set) {
 TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
     std::mt19937_64 engine{17};
     int packed_sets = 0;
-    for (int turn = 0; turn < 40; ++turn) {
+    for (int turn = 0; turn < 80; ++turn) {
         const int hosts = 1 + turn % 3;
-        const Bags bags =
-            draw(engine, turn % 4 == 0 ? 1 : 2 * hosts, turn % 4 == 0 ? 1 : hosts, turn % 2 == 0 ? 40 : 6);
+        const Bags bags = draw(engine, turn % 4 == 0 ? 1 : 2 * hosts, turn % 4 == 0 ? 1 : hosts, turn % 2 == 0 ? 40 : 6,
+                               turn % 5 < 2);
         SCOPED_TRACE(testing::Message() << "turn " << turn << ": " << bags.dim << " columns, stride " << bags.stride
-                                        << ", " << bags.ids.size() << " bags of " << bags.topology.ranks() << " ranks");
+                                        << ", " << bags.ids.size() << " bags of " << bags.topology.ranks() << " ranks"
+                                        << (bags.weighted() ? ", weighted" : ""));
         sw::MemoryAccount memory;
         sw::RowGroups groups;
         sw::RowSet set = group(bags, groups, memory.work());
@@ -148,13 +160,13 @@ TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
         std::vector<float> room(bags.ids.size() * static_cast<std::size_t>(bags.dim));
         set.room = room.data();
         const sw::RowSet packed = sw::pack_gradients(set);
-        const bool pays = set.several_keys() >= 4 * std::ssize(bags.ids);
+        const bool pays = !bags.weighted() && set.several_keys() >= 4 * std::ssize(bags.ids);
         EXPECT_EQ(packed.contributions.even, pays ? room.data() : nullptr);
         EXPECT_LE(pays ? std::ssize(room) : 0, sw::room_to_pack(set)) << "fits the room that is asked for";
         packed_sets += pays ? 1 : 0;
         expect_all_orders(bags, packed);
 
-        if (bags.topology.ranks() != 1) continue;
+        if (bags.topology.ranks() != 1 || bags.weighted()) continue;
         sw::RowSet even = set;
         even.contributions = {
             .list = nullptr, .count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.stride};
@@ -166,7 +178,7 @@ TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
 
 TEST(PackGradients, LeavesWhatItMayNotCopy) {
     std::mt19937_64 engine{23};
-    const Bags bags = draw(engine, 2, 1, 60);
+    const Bags bags = draw(engine, 2, 1, 60, false);
     sw::MemoryAccount memory;
     sw::RowGroups groups;
     sw::RowSet set = group(bags, groups, memory.work());

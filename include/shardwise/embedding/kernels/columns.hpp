@@ -13,10 +13,6 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// Sixteen columns, added as `float`s are, one by one. (Clang gives an alias the alignment only in this place.)
-using Floats16 [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
-static_assert(alignof(Floats16) == alignof(float));
-
 /// Calls use(first, count) for columns, 16 at a time: a number of them that the compiler knows.
 template <class Use>
 [[gnu::always_inline]] inline void for_columns(int dim, Use use) {

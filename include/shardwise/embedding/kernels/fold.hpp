@@ -15,6 +15,7 @@
 #include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/kernels/columns.hpp"
 #include "shardwise/embedding/kernels/row_set.hpp"
+#include "shardwise/embedding/kernels/row_sum.hpp"
 #include "shardwise/topology/topology.hpp"
 
 /// \file
@@ -84,22 +85,6 @@ void prefetch_terms(const RowSet& set, std::int64_t k) {
         prefetch_terms<false, From>(set.contributions, set.keys, k, set.several_keys(), set.dim);
 }
 
-/// A sum of rows of `Dim` floats, each once, in registers where there are enough.
-template <int Dim, class Blocks = std::make_index_sequence<Dim / 16>>
-struct RowSum;
-template <int Dim, std::size_t... Block>
-struct RowSum<Dim, std::index_sequence<Block...>> {
-    static_assert(Dim % 16 == 0, "a row is whole blocks of 16 columns");
-    Floats16 blocks[sizeof...(Block)] = {};
-
-    [[gnu::always_inline]] void add(const float* row) {
-        ((blocks[Block] += *reinterpret_cast<const Floats16*>(row + 16 * Block)), ...);
-    }
-    [[gnu::always_inline]] void store(float* to) const {
-        ((*reinterpret_cast<Floats16*>(to + 16 * Block) = blocks[Block]), ...);
-    }
-};
-
 /// Sums contributions from the k-th on, up to `end` or another source, from +0.0. \returns where it stopped
 /// \tparam Dim  the number of columns, which the compiler keeps in registers; 0: set.dim \tparam Even  the gradients
 /// lie evenly
@@ -125,6 +110,13 @@ template <int Dim, bool Even, class From, class Value>
         RowSum<Dim> sum;
         for_each([&](std::uint64_t number)
                      __attribute__((always_inline)) { sum.add(contributions.even_terms(number)); });
+        sum.store(into);
+    } else if constexpr (Dim > 0 && std::is_same_v<Value, float>) {
+        WeightedRowSum<Dim> sum;
+        for_each([&](std::uint64_t number) __attribute__((always_inline)) {
+            const Contribution& c = contributions.list[number];
+            sum.add(c.weight, c.terms<float>());
+        });
         sum.store(into);
     } else {
         Value registers[Dim > 0 ? Dim : 1];

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "shardwise/core/prefetch.hpp"
-#include "shardwise/embedding/kernels/columns.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
+#include "shardwise/embedding/kernels/row_sum.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -29,33 +29,34 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
 }
 
 /// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
-template <int Dim, bool Weighted, std::size_t... Block>
-[[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a, std::index_sequence<Block...>) {
+template <int Dim, bool Weighted>
+[[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a) {
     const std::int64_t ahead = lookup_ahead(a);
     return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
         const int dim = Dim > 0 ? Dim : a.dim;
         const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
-        Floats16 blocks[Dim > 0 ? sizeof...(Block) : 1] = {};
-        if constexpr (Dim == 0) std::fill_n(out, dim, 0.0F);
-        for (; i < end; ++i) {
-            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-            const float* __restrict from = row(i);
-            if constexpr (Dim > 0 && !Weighted) {
-                ((blocks[Block] += *reinterpret_cast<const Floats16*>(from + 16 * Block)), ...);
-            } else {
-                float* __restrict sum = Dim > 0 ? reinterpret_cast<float*>(blocks) : out;
-                for (int d = 0; d < dim; ++d)
-                    sum[d] = Weighted ? std::fma(a.weights[i], from[d], sum[d]) : sum[d] + from[d];
+        const auto for_each = [&](auto use) __attribute__((always_inline)) {
+            for (; i < end; ++i) {
+                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+                use(row(i));
             }
-        }
-        // A tiny negative product rounds to -0.0, even added to +0.0: a sum is +0.0 then, as along every tree of sums.
+        };
         if constexpr (Dim > 0 && Weighted) {
-            ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block] + 0.0F), ...);
+            WeightedRowSum<Dim> sum;
+            for_each([&](const float* from) __attribute__((always_inline)) { sum.add(a.weights[i], from); });
+            sum.store(out);
         } else if constexpr (Dim > 0) {
-            ((*reinterpret_cast<Floats16*>(out + 16 * Block) = blocks[Block]), ...);
-        } else if constexpr (Weighted) {
-            for (int d = 0; d < dim; ++d)
-                out[d] += 0.0F;
+            RowSum<Dim> sum;
+            for_each([&](const float* from) __attribute__((always_inline)) { sum.add(from); });
+            sum.store(out);
+        } else {
+            std::fill_n(out, dim, 0.0F);
+            for_each([&](const float* __restrict from) __attribute__((always_inline)) {
+                for (int d = 0; d < dim; ++d)
+                    out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
+            });
+            for (int d = 0; Weighted && d < dim; ++d)
+                out[d] += 0.0F;  // see WeightedRowSum
         }
     };
 }
@@ -63,7 +64,7 @@ template <int Dim, bool Weighted, std::size_t... Block>
 template <int Dim, bool Weighted>
 void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     const LookupArguments a = arguments;  // a copy: floats that are written cannot change it
-    const auto sum = bag_sum<Dim, Weighted>(a, std::make_index_sequence<static_cast<std::size_t>(Dim) / 16>{});
+    const auto sum = bag_sum<Dim, Weighted>(a);
     if (a.ids == 0) {
         for (std::int64_t bag = 0; bag < a.bags; ++bag)
             std::fill_n(a.out + bag * stride, a.dim, 0.0F);

@@ -75,17 +75,18 @@ SHARDWISE_INLINE std::string Splitter::check_sequences() {
 
 template <class Id>
 bool Splitter::locate(const TablePlacement& table, std::span<const Id> ids, std::int32_t* shard_of, LocalRow* rows) {
-    constexpr std::size_t most = 1024;                  // that are in the first cache when they are looked at again
-    constexpr std::size_t together = 256 / sizeof(Id);  // asked for, and checked without a branch
-    constexpr std::size_t ahead = 4096 / sizeof(Id);    // what a core foresees by itself ends with each page
-    static_assert(most % together == 0);
+    constexpr std::size_t together = 512 / sizeof(Id);  // asked for, and checked without a branch
+    constexpr std::size_t most = 8 * together;          // that are in the first cache when they are looked at again
+    constexpr std::size_t ahead = 2048 / sizeof(Id);    // what a core foresees by itself ends with each page
     for (std::size_t first = 0; first < ids.size(); first += most) {
         const std::size_t end = std::min(first + most, ids.size());
         bool good = true;
-        for (std::size_t i = first; i < end; i += together) {
+        std::size_t i = first;
+        for (; i + together <= end; i += together) {
             if (i + ahead + together <= ids.size()) prefetch(ids.data() + i + ahead, static_cast<int>(together));
-            good &= are_rows(ids.subspan(i, std::min(together, end - i)), table.rows);
+            good &= are_rows(ids.subspan(i).template first<together>(), table.rows);
         }
+        good &= are_rows(ids.subspan(i, end - i), table.rows);
         if (!good) return false;
         table.map->locate(ids.subspan(first, end - first), shard_of == nullptr ? nullptr : shard_of + first,
                           rows + first);
