@@ -70,7 +70,10 @@ void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead
             all += sum[0] + sum[1] + sum[2] + sum[3];
         }
     }
-    if constexpr (!Write) benchmark::DoNotOptimize(all);
+    if constexpr (!Write) {
+        benchmark::DoNotOptimize(&all);
+        benchmark::ClobberMemory();
+    }
 }
 
 template <bool Write>

@@ -1,11 +1,14 @@
 // Copyright (c) 2026 The shardwise authors
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +17,12 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/embedding/lanes/check_ids.hpp"
 #include "shardwise/embedding/make_layer.hpp"
 
 /// \file
-/// Features of more ids than are looked at together: ids are asked for and checked 256 bytes at a time and located
-/// a thousand at a time, rows are updated 64 at a time. The laws' batches are smaller.
+/// Features of more ids than are looked at together: ids are asked for and checked 512 bytes at a time and located
+/// 4 KiB at a time, rows are updated 64 at a time. The laws' batches are smaller.
 
 namespace many_ids {
 namespace {
@@ -140,7 +144,7 @@ bool refused(Layer& layer, const std::vector<Id>& ids) {
     return false;
 }
 
-/// Whether a wrong id is found in each 256 bytes of so many, and none where all are rows.
+/// Whether a wrong id is found in each 512 bytes of so many, and none where all are rows.
 template <class Id, class Layer>
 void expect_found(Layer& layer, std::int64_t count) {
     std::vector<Id> ids(static_cast<std::size_t>(count));
@@ -155,11 +159,37 @@ void expect_found(Layer& layer, std::int64_t count) {
         }
 }
 
+/// Whether `id` is found to be a row or not of tables of all sizes, alone and among rows.
+template <class Id>
+void expect_checked(Id id) {
+    for (const std::int64_t table : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 31, std::int64_t{1} << 32,
+                                     std::numeric_limits<std::int64_t>::max()}) {
+        const bool good = id >= 0 && static_cast<std::int64_t>(id) < table;
+        std::array<Id, 17> ids{};
+        ids[11] = id;
+        EXPECT_EQ(sw::steps::are_rows(std::span<const Id>{&id, 1}, table), good) << id << " of " << table;
+        EXPECT_EQ(sw::steps::are_rows(std::span<const Id, 17>{ids}, table), good) << id << " of " << table;
+    }
+}
+
+TEST(ManyIds, LargestAndLeastOnesAreCheckedAsTheyAre) {
+    for (const std::int32_t id : {0, 1, -1, 5 - (1 << 30), std::numeric_limits<std::int32_t>::max(),
+                                  std::numeric_limits<std::int32_t>::min()}) {
+        expect_checked(id);
+        expect_checked<std::int64_t>(id);
+    }
+    for (const std::int64_t id : {std::int64_t{1} << 31, (std::int64_t{1} << 32) - 1, (std::int64_t{1} << 32) + 5,
+                                  std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()})
+        expect_checked(id);
+    EXPECT_TRUE(sw::steps::are_rows(std::span<const std::int64_t>{}, 0));
+}
+
 TEST(ManyIds, AWrongOneIsFoundWhereverItIs) {
     sw::ThreadWorld world{sw::Topology{1, 1}};
     world.run([&](sw::ThreadCommunicator& comm) {
         const auto layer = sw::make_layer(comm, {{.name = "t", .rows = rows, .dim = 1}}, {.optimizer = "sgd"});
-        for (const std::int64_t count : {1, 31, 32, 33, 63, 64, 65, 511, 544, 1023, 1024, 1025, 1088, 2600}) {
+        for (const std::int64_t count :
+             {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 511, 512, 513, 544, 1023, 1024, 1025, 1088, 2600}) {
             expect_found<std::int64_t>(*layer, count);
             expect_found<std::int32_t>(*layer, count);
         }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory_resource>
 #include <type_traits>
-#include <utility>
 
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <utility>
+#include <type_traits>
 
 #include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
@@ -35,26 +35,25 @@ template <int Dim, bool Weighted>
     return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
         const int dim = Dim > 0 ? Dim : a.dim;
         const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
-        const auto for_each = [&](auto use) __attribute__((always_inline)) {
+        if constexpr (Dim > 0) {
+            std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
             for (; i < end; ++i) {
                 if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-                use(row(i));
+                if constexpr (Weighted) {
+                    sum.add(a.weights[i], row(i));
+                } else {
+                    sum.add(row(i));
+                }
             }
-        };
-        if constexpr (Dim > 0 && Weighted) {
-            WeightedRowSum<Dim> sum;
-            for_each([&](const float* from) __attribute__((always_inline)) { sum.add(a.weights[i], from); });
-            sum.store(out);
-        } else if constexpr (Dim > 0) {
-            RowSum<Dim> sum;
-            for_each([&](const float* from) __attribute__((always_inline)) { sum.add(from); });
             sum.store(out);
         } else {
             std::fill_n(out, dim, 0.0F);
-            for_each([&](const float* __restrict from) __attribute__((always_inline)) {
+            for (; i < end; ++i) {
+                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+                const float* __restrict from = row(i);
                 for (int d = 0; d < dim; ++d)
                     out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
-            });
+            }
             for (int d = 0; Weighted && d < dim; ++d)
                 out[d] += 0.0F;  // see WeightedRowSum
         }

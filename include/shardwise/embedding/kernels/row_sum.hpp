@@ -15,8 +15,9 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// How many floats a register holds. Of a vector that is larger than its registers GCC 12 takes each sum by way of
-/// memory, in pieces: lookups take 1.5 to 6 times as long.
+/// How many floats a register of the target holds. Of a larger vector GCC 12 takes each sum by way of memory, in
+/// pieces: lookups of several ids a bag took 1.5 to 6 times as long with AVX2. Sums have the same bits whatever the
+/// target.
 #if defined(__AVX512F__)
 inline constexpr int register_floats = 16;
 #elif defined(__AVX__)
@@ -27,9 +28,10 @@ inline constexpr int register_floats = 4;
 /// As many, added as `float`s are, one by one. (Clang gives an alias the alignment only in this place.)
 using Floats [[gnu::vector_size(4 * register_floats), gnu::aligned(4), gnu::may_alias]] = float;
 static_assert(alignof(Floats) == alignof(float));
-/// As many as compilers multiply and add at once: GCC 12 and Clang prefer 8 to 16.
+/// As many as are multiplied and added at once: of 16, GCC 12 makes two of 8 and puts them together, each time.
 inline constexpr int fused_floats = register_floats < 8 ? register_floats : 8;
 using FusedFloats [[gnu::vector_size(4 * fused_floats), gnu::aligned(4), gnu::may_alias]] = float;
+static_assert(alignof(FusedFloats) == alignof(float));
 
 /// A sum of rows of `Dim` floats, each once, from +0.0; in registers where there are enough.
 template <int Dim, class Blocks = std::make_index_sequence<Dim / register_floats>>
@@ -50,8 +52,8 @@ class RowSum<Dim, std::index_sequence<Block...>> {
     Floats blocks_[sizeof...(Block)] = {};
 };
 
-/// The same of weight * row, each product and sum rounded once. A tiny negative product rounds to -0.0, even added to
-/// +0.0, and no sum is -0.0, as along every tree of sums.
+/// A sum of weight * row, from +0.0, each product added with one rounding. A tiny negative product rounds to -0.0, even
+/// added to +0.0, and no sum is -0.0, as along every tree of sums: hence the zero that store() adds.
 template <int Dim, class Blocks = std::make_index_sequence<Dim / fused_floats>,
           class Lanes = std::make_index_sequence<fused_floats>>
 class WeightedRowSum;

@@ -77,7 +77,7 @@ template <class Id>
 bool Splitter::locate(const TablePlacement& table, std::span<const Id> ids, std::int32_t* shard_of, LocalRow* rows) {
     constexpr std::size_t together = 512 / sizeof(Id);  // asked for, and checked without a branch
     constexpr std::size_t most = 8 * together;          // that are in the first cache when they are looked at again
-    constexpr std::size_t ahead = 2048 / sizeof(Id);    // what a core foresees by itself ends with each page
+    constexpr std::size_t ahead = 2048 / sizeof(Id);  // what a core foresees by itself ends with a page; 1 to 3 KiB do
     for (std::size_t first = 0; first < ids.size(); first += most) {
         const std::size_t end = std::min(first + most, ids.size());
         bool good = true;
