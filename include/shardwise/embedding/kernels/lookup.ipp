@@ -28,42 +28,41 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
     return std::clamp<std::int64_t>(4096 / std::max<std::int64_t>(stride, 1), 4, 32);
 }
 
-/// sum(i, end, out) adds up rows [i, end) from +0.0. Dim > 0: the number of columns, kept in registers; 0: a.dim.
+/// Adds up rows [i, end) from +0.0. \tparam Dim  the number of columns, which are kept in registers; 0: a.dim
+/// \param ahead  lookup_ahead(a)
 template <int Dim, bool Weighted>
-[[gnu::always_inline]] inline auto bag_sum(const LookupArguments& a) {
-    const std::int64_t ahead = lookup_ahead(a);
-    return [&a, ahead](std::int64_t i, std::int64_t end, float* __restrict out) {
-        const int dim = Dim > 0 ? Dim : a.dim;
-        const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
-        if constexpr (Dim > 0) {
-            std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
-            for (; i < end; ++i) {
-                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-                if constexpr (Weighted) {
-                    sum.add(a.weights[i], row(i));
-                } else {
-                    sum.add(row(i));
-                }
+[[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, std::int64_t ahead, std::int64_t i,
+                                           std::int64_t end, float* __restrict out) {
+    const int dim = Dim > 0 ? Dim : a.dim;
+    const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
+    if constexpr (Dim > 0) {
+        std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
+        for (; i < end; ++i) {
+            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+            if constexpr (Weighted) {
+                sum.add(a.weights[i], row(i));
+            } else {
+                sum.add(row(i));
             }
-            sum.store(out);
-        } else {
-            std::fill_n(out, dim, 0.0F);
-            for (; i < end; ++i) {
-                if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
-                const float* __restrict from = row(i);
-                for (int d = 0; d < dim; ++d)
-                    out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
-            }
-            for (int d = 0; Weighted && d < dim; ++d)
-                out[d] += 0.0F;  // see WeightedRowSum
         }
-    };
+        sum.store(out);
+    } else {
+        std::fill_n(out, dim, 0.0F);
+        for (; i < end; ++i) {
+            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+            const float* __restrict from = row(i);
+            for (int d = 0; d < dim; ++d)
+                out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
+        }
+        for (int d = 0; Weighted && d < dim; ++d)
+            out[d] += 0.0F;  // see WeightedRowSum
+    }
 }
 
 template <int Dim, bool Weighted>
 void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     const LookupArguments a = arguments;  // a copy: floats that are written cannot change it
-    const auto sum = bag_sum<Dim, Weighted>(a);
+    const std::int64_t row_ahead = lookup_ahead(a);
     if (a.ids == 0) {
         for (std::int64_t bag = 0; bag < a.bags; ++bag)
             std::fill_n(a.out + bag * stride, a.dim, 0.0F);
@@ -74,7 +73,7 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
         // be written, into the first cache, where the processor can (-mprfchw; else to be read); longer ones, whose
         // lines would not all stay there, into the second, as early as rows of the table.
         const bool one_line = (Dim > 0 ? Dim : a.dim) <= 16;
-        const std::int64_t ahead = one_line ? lines_ahead(stride) : lookup_ahead(a);
+        const std::int64_t ahead = one_line ? lines_ahead(stride) : row_ahead;
         for (std::int64_t bag = 0; bag < a.bags; ++bag) {
             if (bag + ahead < a.bags) {
                 float* const out = a.out + (bag + ahead) * stride;
@@ -84,14 +83,14 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
                     prefetch(out, Dim > 0 ? Dim : a.dim);
                 }
             }
-            sum(bag, bag + 1, a.out + bag * stride);
+            sum_bag<Dim, Weighted>(a, row_ahead, bag, bag + 1, a.out + bag * stride);
         }
         return;
     }
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
-        sum(i, end, a.out + bag * stride);
+        sum_bag<Dim, Weighted>(a, row_ahead, i, end, a.out + bag * stride);
         i = end;
     }
 }
