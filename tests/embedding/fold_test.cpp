@@ -99,13 +99,15 @@ std::vector<float> expected_sums(const Bags& bags, const sw::RowSet& set, bool o
     std::vector<float> sums;
     for (std::int64_t i = 0; i < set.touched(); ++i) {
         const sw::LocalRow row = set.terms(i).row;
+        std::vector<std::int64_t> times;  // (bag): its keys of the row
+        for (const auto& ids : bags.ids)
+            times.push_back(std::count(ids.begin(), ids.end(), row));
         for (int d = 0; d < bags.dim; ++d) {
             Sum total{0};
             Sum host{0};
             Sum rank{0};
             for (std::size_t b = 0; b < bags.ids.size(); ++b) {
-                const std::int64_t times = std::count(bags.ids[b].begin(), bags.ids[b].end(), row);
-                for (std::int64_t n = 0; n < times; ++n)
+                for (std::int64_t n = 0; n < times[b]; ++n)
                     rank = std::fma(static_cast<Sum>(bags.weights[b]), static_cast<Sum>(bags.gradient(b)[d]), rank);
                 const bool last = b + 1 == bags.ids.size();
                 if (one_sum ? !last : !last && bags.sources[b + 1] == bags.sources[b]) continue;
@@ -142,6 +144,22 @@ void expect_all_orders(const Bags& bags, const sw::RowSet& set) {
     EXPECT_TRUE(same_bits(folded_sums<sw::Sample>(bags, set), expected_sums<float>(bags, set, true)));
 }
 
+/// The set with its gradients in its room, where that is worth it, seven by seven.
+sw::RowSet pack(const sw::RowSet& set) {
+    std::int64_t begin = 0;
+    const sw::RowSet packed = sw::pack_gradients(set, 7, [&](const sw::RowSet& of, std::int64_t end) {
+        EXPECT_TRUE(end == begin + 7 || (end > begin && end == of.contributions.count)) << begin << " to " << end;
+        for (; begin < end; ++begin) {
+            const auto number = static_cast<std::uint64_t>(begin);
+            EXPECT_EQ(std::memcmp(of.contributions.even_terms(number), set.contributions[number].terms<float>(),
+                                  static_cast<std::size_t>(set.dim) * sizeof(float)),
+                      0);
+        }
+    });
+    EXPECT_TRUE(packed.contributions.even == nullptr || begin == 0 || begin == set.contributions.count);
+    return packed;
+}
+
 TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
     std::mt19937_64 engine{17};
     int packed_sets = 0;
@@ -157,12 +175,13 @@ TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
         sw::RowSet set = group(bags, groups, memory.work());
         expect_all_orders(bags, set);
 
-        std::vector<float> room(bags.ids.size() * static_cast<std::size_t>(bags.dim));
+        std::vector<float> room(
+            static_cast<std::size_t>(sw::room_to_pack(std::ssize(bags.ids), bags.keys(), bags.dim)));
         set.room = room.data();
-        const sw::RowSet packed = sw::pack_gradients(set);
+        const sw::RowSet packed = pack(set);
         const bool pays = !bags.weighted() && set.several_keys() >= 4 * std::ssize(bags.ids);
         EXPECT_EQ(packed.contributions.even, pays ? room.data() : nullptr);
-        EXPECT_LE(pays ? std::ssize(room) : 0, sw::room_to_pack(set)) << "fits the room that is asked for";
+        EXPECT_EQ(std::ssize(room), sw::room_to_pack(set));
         packed_sets += pays ? 1 : 0;
         expect_all_orders(bags, packed);
 
@@ -171,9 +190,125 @@ TEST(Fold, SumsAreTheSameWhereverGradientsLie) {
         even.contributions = {
             .list = nullptr, .count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.stride};
         expect_all_orders(bags, even);
-        expect_all_orders(bags, sw::pack_gradients(even));
+        expect_all_orders(bags, pack(even));
     }
     EXPECT_GT(packed_sets, 10);
+}
+
+/// Bags of ranks, with ids that are the more frequent the lower they are.
+Bags draw_skewed(std::mt19937_64& engine, int ranks, int hosts) {
+    const auto below = [&engine](std::int64_t end) {
+        return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(end));
+    };
+    constexpr int dims[]{64, 67, 128, 144};
+    Bags bags;
+    bags.topology = {.hosts = hosts, .ranks_per_host = ranks / hosts};
+    bags.dim = dims[below(std::ssize(dims))];
+    bags.rows = 20 + below(200);
+    bags.stride = bags.dim + below(2) * 5;
+    for (std::int32_t source = 0; source < ranks; ++source)
+        for (std::int64_t left = below(5) == 0 ? 1 : 1 + below(400 / ranks); left > 0; --left) {
+            bags.sources.push_back(source);
+            auto& ids = bags.ids.emplace_back();
+            for (std::int64_t i = 6 + below(12); i >= 0; --i)
+                ids.push_back(static_cast<sw::LocalRow>(below(1 + below(1 + below(bags.rows)))));
+        }
+    std::normal_distribution<float> normal;
+    for (std::size_t i = 0; i < bags.ids.size() * static_cast<std::size_t>(bags.stride); ++i)
+        bags.gradients.push_back(engine() % 9 == 0 || i % static_cast<std::size_t>(bags.stride) == 3 ? -0.0F
+                                                                                                     : normal(engine));
+    bags.weights.assign(bags.ids.size(), 1.0F);
+    return bags;
+}
+
+/// The sums of a Folder that has had other sets before, and this one, too.
+std::vector<float> begun_sums(sw::Folder& fold, const Bags& bags, const sw::RowSet& set) {
+    static_cast<void>(fold.begin(set, bags.topology));
+    const sw::RowSet begun = fold.begin(set, bags.topology);
+    std::vector<float> sums(static_cast<std::size_t>(set.touched() * bags.dim), -7.0F);
+    for (std::int64_t i = set.touched() - 1; i >= 0; --i)  // in no order that it could count on
+        fold(begun, begun.terms(i), bags.topology, sums.data() + i * bags.dim);
+    return sums;
+}
+
+TEST(BlockSums, AreThoseOfFolds) {
+    std::mt19937_64 engine{29};
+    sw::MemoryAccount memory;
+    sw::Folder tree;
+    sw::Folder wide_tree;
+    sw::Folder sample;
+    tree.prepare(sw::order_traits<sw::Tree>, 144, memory.work());
+    wide_tree.prepare(sw::order_traits<sw::WideTree>, 144, memory.work());
+    sample.prepare(sw::order_traits<sw::Sample>, 144, memory.work());
+    int busy_sets = 0;
+    int busy_and_weighted = 0;
+    for (int turn = 0; turn < 80; ++turn) {
+        const int hosts = 1 + turn % 3;
+        Bags bags = draw_skewed(engine, turn % 4 == 0 ? 1 : 2 * hosts, turn % 4 == 0 ? 1 : hosts);
+        if (turn % 5 == 1) bags.weights.back() = 0.5F;
+        SCOPED_TRACE(testing::Message() << "turn " << turn << ": " << bags.dim << " columns, stride " << bags.stride
+                                        << ", " << bags.ids.size() << " bags of " << bags.topology.ranks() << " ranks"
+                                        << (bags.weighted() ? ", weighted" : ""));
+        sw::RowGroups groups;
+        sw::RowSet set = group(bags, groups, memory.work());
+        // Of its own size, where sanitizers see what is written behind it.
+        std::vector<float> room(static_cast<std::size_t>(sw::room_to_pack(set)), -3.0F);
+        set.room = room.data();
+        if (bags.topology.ranks() == 1 && !bags.weighted() && turn % 8 == 0)
+            set.contributions = {
+                .list = nullptr, .count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.stride};
+        sw::BlockSums sums;
+        sums.choose(set, bags.topology, true);
+        const bool busy = sums.size() > 0 && static_cast<std::int64_t>(sums.size()) < set.several;
+        (bags.weighted() ? busy_and_weighted : busy_sets) += busy ? 1 : 0;
+        EXPECT_TRUE(same_bits(begun_sums(tree, bags, set), expected_sums<float>(bags, set, false)));
+        EXPECT_TRUE(same_bits(begun_sums(wide_tree, bags, set), expected_sums<double>(bags, set, false)));
+        EXPECT_TRUE(same_bits(begun_sums(sample, bags, set), expected_sums<float>(bags, set, true)));
+    }
+    EXPECT_GT(busy_sets, 30);
+    EXPECT_GT(busy_and_weighted, 5);
+}
+
+/// The numbers of keys of rows: each in as many bags, from the first on.
+std::size_t busy_rows(const std::vector<int>& keys, std::size_t count, int dim, bool room = true, int sources = 1) {
+    Bags bags;
+    bags.topology = {.hosts = 1, .ranks_per_host = sources};
+    bags.dim = dim;
+    bags.stride = dim;
+    bags.rows = std::ssize(keys);
+    bags.ids.resize(count);
+    for (std::size_t row = 0; row < keys.size(); ++row)
+        for (std::size_t k = 0; k < static_cast<std::size_t>(keys[row]); ++k)
+            bags.ids[k % count].push_back(static_cast<sw::LocalRow>(row));
+    bags.gradients.assign(count * static_cast<std::size_t>(dim), 1.0F);
+    bags.weights.assign(count, 1.0F);
+    for (std::size_t b = 0; b < count; ++b)
+        bags.sources.push_back(static_cast<std::int32_t>(b * static_cast<std::size_t>(sources) / count));
+    sw::MemoryAccount memory;
+    sw::RowGroups groups;
+    sw::RowSet set = group(bags, groups, memory.work());
+    std::vector<float> place(static_cast<std::size_t>(sw::room_to_pack(set)));
+    set.room = room ? place.data() : nullptr;
+    sw::BlockSums sums;
+    sums.choose(set, bags.topology, true);
+    return sums.size();
+}
+
+TEST(BlockSums, AreOfRowsWithManyKeysThatFit) {
+    // 128 columns: blocks of 32 bags. 256 bags are 8 blocks: 32 keys make a row busy, and 32 such rows fit.
+    const std::vector<int> keys{256, 256, 256, 256, 32, 31, 33};
+    EXPECT_EQ(sw::BlockSums::block(128), 32);
+    EXPECT_EQ(sw::BlockSums::block(1 << 20), 1) << "a row larger than a block";
+    EXPECT_EQ(busy_rows(keys, 256, 128), 6U);
+    EXPECT_EQ(busy_rows(keys, 256, 128, true, 2), 4U) << "36 keys, of 2 sources";
+    EXPECT_EQ(busy_rows(keys, 256, 128, false), 0U) << "without room";
+    EXPECT_EQ(busy_rows(keys, 256, 63), 0U) << "too narrow";
+    EXPECT_EQ(busy_rows({256, 256, 200}, 256, 128), 0U) << "gradients are read too seldom";
+    EXPECT_EQ(busy_rows(std::vector<int>(100, 40), 256, 128), 32U) << "no more than fit";
+    EXPECT_EQ(busy_rows({250, 250, 250, 250, 32, 31}, 250, 128), 5U) << "a part of a block is one";
+    EXPECT_EQ(busy_rows({64, 64, 64, 64, 8}, 64, 128), 5U) << "two blocks";
+    EXPECT_EQ(busy_rows({63, 63, 63, 63, 8}, 63, 128), 0U) << "less than two";
+    EXPECT_EQ(busy_rows(std::vector<int>(1040, 520), 8320, 64), 1024U) << "the most that there ever are";
 }
 
 TEST(PackGradients, LeavesWhatItMayNotCopy) {
@@ -183,24 +318,24 @@ TEST(PackGradients, LeavesWhatItMayNotCopy) {
     sw::RowGroups groups;
     sw::RowSet set = group(bags, groups, memory.work());
     ASSERT_GE(set.several_keys(), 4 * std::ssize(bags.ids));
-    EXPECT_EQ(sw::pack_gradients(set).contributions.even, nullptr) << "without room";
-    std::vector<float> room(bags.ids.size() * static_cast<std::size_t>(bags.dim));
+    EXPECT_EQ(pack(set).contributions.even, nullptr) << "without room";
+    std::vector<float> room(static_cast<std::size_t>(sw::room_to_pack(set)));
     set.room = room.data();
-    EXPECT_EQ(sw::pack_gradients(set).contributions.even, room.data());
+    EXPECT_EQ(pack(set).contributions.even, room.data());
     std::vector<sw::Contribution> list(set.contributions.list, set.contributions.list + set.contributions.count);
     list.back().weight = 0.5F;
     set.contributions.list = list.data();
-    EXPECT_EQ(sw::pack_gradients(set).contributions.even, nullptr) << "weights";
+    EXPECT_EQ(pack(set).contributions.even, nullptr) << "weights";
     set.contributions = {.count = std::ssize(bags.ids), .even = bags.gradients.data(), .stride = bags.dim};
-    EXPECT_EQ(sw::pack_gradients(set).contributions.even, bags.gradients.data()) << "one after the other already";
+    EXPECT_EQ(pack(set).contributions.even, bags.gradients.data()) << "one after the other already";
 }
 
 TEST(PackGradients, AsksForRoomWhereGradientsAreReadOften) {
     EXPECT_EQ(sw::room_to_pack(100, 100, 16), 0);
     EXPECT_EQ(sw::room_to_pack(100, 200, 16), 0);
-    EXPECT_EQ(sw::room_to_pack(100, 300, 16), 800);
-    EXPECT_EQ(sw::room_to_pack(100, 400, 16), 1600);
-    EXPECT_EQ(sw::room_to_pack(100, 9000, 16), 1600);
+    EXPECT_EQ(sw::room_to_pack(100, 300, 16), (50 + 3 * 6) * 16) << "half of the copies, sums for an eighth of them";
+    EXPECT_EQ(sw::room_to_pack(100, 400, 16), (100 + 3 * 12) * 16);
+    EXPECT_EQ(sw::room_to_pack(100, 9000, 16), (100 + 3 * 12) * 16);
     EXPECT_EQ(sw::room_to_pack(0, 0, 16), 0);
 }
 

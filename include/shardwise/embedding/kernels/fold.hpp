@@ -12,7 +12,9 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/prefetch.hpp"
+#include "shardwise/embedding/kernels/block_sums.hpp"
 #include "shardwise/embedding/kernels/columns.hpp"
+#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/kernels/row_set.hpp"
 #include "shardwise/embedding/kernels/row_sum.hpp"
 #include "shardwise/topology/topology.hpp"
@@ -223,6 +225,7 @@ struct OrderTraits {
 
     const char* name;
     bool wide;                  ///< sums are doubles, and so are partial sums that travel on an exact wire
+    bool tree;                  ///< a rank and a host have sums of their own
     std::int64_t scratch_rows;  ///< sums that a fold begins: a rank, a host, and the total where not made in place
     Fold folds[2][2];           ///< (contributions are doubles, the result is): null where the order has none
 
@@ -241,6 +244,7 @@ template <class Order>
 constexpr OrderTraits make_order_traits() {
     OrderTraits traits{.name = Order::name,
                        .wide = std::is_same_v<typename Order::sum, double>,
+                       .tree = !std::is_same_v<Order, Sample>,
                        .scratch_rows = std::is_same_v<typename Order::sum, double> ? 3 : 2,
                        .folds = {{&fold_any<Order, float, float>, nullptr}, {nullptr, nullptr}}};
     if constexpr (std::is_same_v<typename Order::sum, double>) {
@@ -265,15 +269,31 @@ class Folder {
         order_ = &order;
         scratch_.on(memory).resize(static_cast<std::size_t>(order.scratch_bytes(widest)));
     }
-    /// \param to_wide  the result is doubles
+    /// To be called before a set is folded. \returns the set as its folds take it: with copies of its gradients, and
+    /// the sums of its busy rows made. The set begun before is over: both may lie in one room
+    [[nodiscard]] RowSet begin(const RowSet& set, const Topology& topology) {
+        if (order_->wide)
+            blocks_.forget();
+        else
+            blocks_.choose(set, topology, order_->tree);
+        const RowSet packed = pack_gradients(set, BlockSums::block(set.dim),
+                                             [this](const RowSet& of, std::int64_t end) { blocks_.add(of, end); });
+        if (packed.contributions.even == nullptr) blocks_.forget();
+        return packed;
+    }
+    /// \param set  of the last begin() \param to_wide  the result is doubles
     void operator()(const RowSet& set, const RowTerms& terms, const Topology& topology, void* result,
                     bool to_wide = false) {
-        order_->folds[set.wide][to_wide](set, terms, topology, scratch_.data(), result);
+        if (const float* const sum = blocks_.find(terms); sum != nullptr)
+            std::copy_n(sum, set.dim, static_cast<float*>(result));
+        else
+            order_->folds[set.wide][to_wide](set, terms, topology, scratch_.data(), result);
     }
 
   private:
     const OrderTraits* order_ = nullptr;
     Buffer<std::byte> scratch_;
+    BlockSums blocks_;
 };
 
 }  // namespace shardwise::inline SHARDWISE_ABI

@@ -36,7 +36,7 @@ struct RowSet {
     const double* sums_of_squares = nullptr;  ///< (touched rows), of whole rows; null: each shard's own
     bool wide = false;                        ///< contributions are doubles
     bool changed = false;                     ///< as the table's settings say, by a step before the update
-    float* room = nullptr;                    ///< for copies of all gradients (pack_gradients), or null
+    float* room = nullptr;                    ///< room_to_pack elements: copies of all gradients, sums; or null
 
     [[nodiscard]] static LocalRow row(std::uint64_t key) noexcept { return static_cast<LocalRow>(key >> 32U); }
     [[nodiscard]] static std::uint64_t number(std::uint64_t key) noexcept { return key & 0xffffffffU; }

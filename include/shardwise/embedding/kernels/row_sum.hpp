@@ -33,7 +33,7 @@ inline constexpr int fused_floats = register_floats < 8 ? register_floats : 8;
 using FusedFloats [[gnu::vector_size(4 * fused_floats), gnu::aligned(4), gnu::may_alias]] = float;
 static_assert(alignof(FusedFloats) == alignof(float));
 
-/// A sum of rows of `Dim` floats, each once, from +0.0; in registers where there are enough.
+/// A sum of rows of `Dim` floats, each once, from +0.0 or from an earlier sum; in registers where there are enough.
 template <int Dim, class Blocks = std::make_index_sequence<Dim / register_floats>>
 class RowSum;
 template <int Dim, std::size_t... Block>
@@ -41,6 +41,9 @@ class RowSum<Dim, std::index_sequence<Block...>> {
     static_assert(Dim % register_floats == 0, "a row is whole registers");
 
   public:
+    RowSum() = default;
+    [[gnu::always_inline]] explicit RowSum(const float* sum)
+        : blocks_{*reinterpret_cast<const Floats*>(sum + register_floats * Block)...} {}
     [[gnu::always_inline]] void add(const float* row) {
         ((blocks_[Block] += *reinterpret_cast<const Floats*>(row + register_floats * Block)), ...);
     }

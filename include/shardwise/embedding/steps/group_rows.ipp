@@ -44,7 +44,7 @@ struct GroupTape {
     RowGroups groups;
     std::vector<std::vector<std::size_t>> of;  // (slot): its blocks among the lane's
     std::vector<detail::BagsOfBlock> bags;     // (feature of a table), of one source
-    Buffer<float> packed;                      // copies of one set's gradients, after another's
+    Buffer<float> packed;                      // the room of one set after another
 };
 
 namespace detail {

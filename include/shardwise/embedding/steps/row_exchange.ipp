@@ -12,7 +12,6 @@
 #include "shardwise/core/at.hpp"
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/bytes.hpp"
-#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/kernels/row_groups.hpp"
 #include "shardwise/embedding/steps/row_arrival.hpp"
 #include "shardwise/embedding/steps/row_exchange.hpp"
@@ -218,7 +217,7 @@ struct RowsTape final : Exchange {
     }
     /// Folds the rows of a set, and deals their sums over the members.
     void cut(const Topology& topology, const RowSet& rows, Set& set, std::size_t members) {
-        const RowSet from = pack_gradients(rows);
+        const RowSet from = fold.begin(rows, topology);
         set.first.assign(members + 1, 0);
         for (std::int64_t i = 0; i < from.touched(); ++i)
             ++set.first[destination(from.terms(i).row) + 1];

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "shardwise/core/at.hpp"
-#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/steps/row_norms.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
@@ -33,7 +32,7 @@ struct NormsTape final : Exchange {
         lanes_ = &lanes;
         sets.resize(lanes.rows.size());
         for (std::size_t k = 0; k < lanes.rows.size(); ++k) {
-            const RowSet rows = pack_gradients(lanes.rows[k]);
+            const RowSet rows = fold.begin(lanes.rows[k], env.topology);
             Set& set = sets[k];
             const RowChange& change = at(rules.tables, at(placement.tables, held.shards[k].table).table).change;
             const bool changes = change.of_gradient();  // by norm: the scale is still 1, and there is no l2

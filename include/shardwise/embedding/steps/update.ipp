@@ -8,7 +8,6 @@
 #include <span>
 
 #include "shardwise/core/prefetch.hpp"
-#include "shardwise/embedding/kernels/pack_gradients.hpp"
 #include "shardwise/embedding/steps/update.hpp"
 #include "shardwise/optimizer/sum_of_squares.hpp"
 
@@ -42,7 +41,7 @@ struct UpdateBody {
                 add_squares(rows, own.change, view.state<Placement>(), env, tape, *rules.squares);
                 continue;
             }
-            const RowSet set = pack_gradients(rows);
+            const RowSet set = tape.fold.begin(rows, env.topology);
             const Learner learner{own, shard, table.dim, set.changed};
             // Of what RowNorms has changed, the scale is left.
             if (set.changed ? own.change.scale != 1.0F : own.change.of_gradient())
@@ -67,7 +66,7 @@ struct UpdateBody {
     static void add_squares(const RowSet& rows, const RowChange& change, const Placement& placement, const StepEnv& env,
                             Tape& tape, ExactSum& squares) {
         if (placement.copy_of(env.rank) != 0) return;
-        const RowSet set = pack_gradients(rows);
+        const RowSet set = tape.fold.begin(rows, env.topology);
         for (std::int64_t i = 0; i < set.touched(); ++i) {
             tape.fold(set, set.terms(i), env.topology, tape.sums.data());
             if (!set.changed) change.clip(tape.sums.data(), set.dim);
