@@ -295,7 +295,7 @@ std::size_t busy_rows(const std::vector<int>& keys, std::size_t count, int dim, 
 }
 
 TEST(BlockSums, AreOfRowsWithManyKeysThatFit) {
-    // 128 columns: blocks of 32 bags. 256 bags are 8 blocks: 32 keys make a row busy, and 32 such rows fit.
+    // 128 columns: blocks of 32 bags. 256 bags are 8 blocks: 32 keys make a row busy, and 16 such rows fit.
     const std::vector<int> keys{256, 256, 256, 256, 32, 31, 33};
     EXPECT_EQ(sw::BlockSums::block(128), 32);
     EXPECT_EQ(sw::BlockSums::block(1 << 20), 1) << "a row larger than a block";
@@ -304,11 +304,11 @@ TEST(BlockSums, AreOfRowsWithManyKeysThatFit) {
     EXPECT_EQ(busy_rows(keys, 256, 128, false), 0U) << "without room";
     EXPECT_EQ(busy_rows(keys, 256, 63), 0U) << "too narrow";
     EXPECT_EQ(busy_rows({256, 256, 200}, 256, 128), 0U) << "gradients are read too seldom";
-    EXPECT_EQ(busy_rows(std::vector<int>(100, 40), 256, 128), 32U) << "no more than fit";
+    EXPECT_EQ(busy_rows(std::vector<int>(100, 40), 256, 128), 16U) << "no more than fit";
     EXPECT_EQ(busy_rows({250, 250, 250, 250, 32, 31}, 250, 128), 5U) << "a part of a block is one";
-    EXPECT_EQ(busy_rows({64, 64, 64, 64, 8}, 64, 128), 5U) << "two blocks";
-    EXPECT_EQ(busy_rows({63, 63, 63, 63, 8}, 63, 128), 0U) << "less than two";
-    EXPECT_EQ(busy_rows(std::vector<int>(1040, 520), 8320, 64), 1024U) << "the most that there ever are";
+    EXPECT_EQ(busy_rows({96, 96, 96, 8}, 64, 128), 4U) << "two blocks";
+    EXPECT_EQ(busy_rows({96, 96, 96, 8}, 63, 128), 0U) << "less than two";
+    EXPECT_EQ(busy_rows(std::vector<int>(1040, 1040), 16640, 64), 1024U) << "the most that there ever are";
 }
 
 TEST(PackGradients, LeavesWhatItMayNotCopy) {
@@ -333,9 +333,12 @@ TEST(PackGradients, LeavesWhatItMayNotCopy) {
 TEST(PackGradients, AsksForRoomWhereGradientsAreReadOften) {
     EXPECT_EQ(sw::room_to_pack(100, 100, 16), 0);
     EXPECT_EQ(sw::room_to_pack(100, 200, 16), 0);
-    EXPECT_EQ(sw::room_to_pack(100, 300, 16), (50 + 3 * 6) * 16) << "half of the copies, sums for an eighth of them";
-    EXPECT_EQ(sw::room_to_pack(100, 400, 16), (100 + 3 * 12) * 16);
-    EXPECT_EQ(sw::room_to_pack(100, 9000, 16), (100 + 3 * 12) * 16);
+    EXPECT_EQ(sw::room_to_pack(100, 300, 16), 800);
+    EXPECT_EQ(sw::room_to_pack(100, 400, 16), 1600);
+    EXPECT_EQ(sw::room_to_pack(100, 9000, 16), 1600);
+    EXPECT_EQ(sw::room_to_pack(100, 300, 64), (50 + 3 * 3) * 64) << "half of the copies, sums for a part of them";
+    EXPECT_EQ(sw::room_to_pack(100, 9000, 64), (100 + 3 * 6) * 64);
+    EXPECT_EQ(sw::room_to_pack(100'000, 9'000'000, 64), (100'000 + 3 * 1024) * 64);
     EXPECT_EQ(sw::room_to_pack(0, 0, 16), 0);
 }
 

@@ -29,9 +29,6 @@ class BlockSums {
     /// A row is busy from so many keys a block on, and as many a source: with fewer, sums are read and written too
     /// often.
     static constexpr std::int64_t keys_a_block = 4;
-    /// The gradients of narrower rows are read as fast out of the second cache as a sum goes on with another block.
-    static constexpr int least_dim = 64;
-    static constexpr std::int64_t most = 1024;
 
     /// Chooses the busy rows of a set, the first of them if there are more than it has room for. The next calls are
     /// add(), up to its last gradient, then find(); no gradient of another source or host may stand between those of
@@ -40,14 +37,14 @@ class BlockSums {
     void choose(const RowSet& set, const Topology& topology, bool tree) {
         count_ = 0;
         const std::int64_t gradients = set.contributions.count;
-        if (set.dim < least_dim || !worth_copies(set) || gradients < 2 * block(set.dim)) return;
+        const std::int64_t most = most_block_sums(gradients, set.dim);
+        if (most == 0 || !worth_copies(set) || gradients < 2 * block(set.dim)) return;
         topology_ = topology;
         tree_ = tree;
         next_ = 0;
         dim_ = set.dim;
         least_ = keys_a_block * ((gradients + block(dim_) - 1) / block(dim_) + sources_of(set));
-        const auto limit = static_cast<std::size_t>(std::min(most, most_block_sums(gradients)));
-        for (std::int64_t i = 0; i < set.several && count_ < limit; ++i)
+        for (std::int64_t i = 0; i < set.several && count_ < static_cast<std::size_t>(most); ++i)
             if (set.first[i + 1] - set.first[i] >= least_)
                 rows_[count_++] = {.first = set.first[i], .next = set.first[i], .end = set.first[i + 1]};
         totals_ = set.room + gradients * dim_;
@@ -159,7 +156,7 @@ class BlockSums {
         if (host_ends) move(hosts(), totals_);
     }
 
-    std::array<Row, most> rows_;  // (count_): ascending
+    std::array<Row, most_block_sums_ever> rows_;  // (count_): ascending
     std::size_t count_ = 0;
     std::int64_t least_ = 0;  // keys of a busy row
     std::int64_t next_ = 0;   // the first number that has not been added

@@ -20,10 +20,12 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A copy pays off where rows with several keys read a gradient as often as this.
 inline constexpr std::int64_t reads_worth_a_copy = 4;
 
-/// Of so many rows at most a set of `count` gradients has sums in its room (BlockSums): far more than skewed ids need
-/// (61 for 8192 bags of 100 Zipf ids and 128 columns), in three eighths of what the copies take.
-[[nodiscard]] constexpr std::int64_t most_block_sums(std::int64_t count) noexcept {
-    return count / 8;
+inline constexpr std::int64_t most_block_sums_ever = 1024;
+/// Of so many rows at most a set of `count` gradients of `dim` columns has sums in its room (BlockSums): far more than
+/// skewed ids need (61 for 8192 bags of 100 Zipf ids and 128 columns), in three sixteenths of what the copies take.
+/// None of narrow rows, whose gradients are read as fast out of the second cache as a sum goes on with another block.
+[[nodiscard]] constexpr std::int64_t most_block_sums(std::int64_t count, int dim) noexcept {
+    return dim < 64 ? 0 : std::min(count / 16, most_block_sums_ever);
 }
 
 /// Elements of the room for copies of `count` gradients of `dim` columns that `keys` read, and for three sums of each
@@ -33,7 +35,7 @@ inline constexpr std::int64_t reads_worth_a_copy = 4;
 [[nodiscard]] constexpr std::int64_t room_to_pack(std::int64_t count, std::int64_t keys, int dim) noexcept {
     constexpr std::int64_t none = reads_worth_a_copy / 2;
     const std::int64_t copies = std::clamp<std::int64_t>((keys - none * count) / (reads_worth_a_copy - none), 0, count);
-    return dim * (copies + 3 * most_block_sums(copies));
+    return dim * (copies + 3 * most_block_sums(copies, dim));
 }
 /// The same of a set; 0 where its gradients are doubles.
 [[nodiscard]] inline std::int64_t room_to_pack(const RowSet& set) noexcept {
