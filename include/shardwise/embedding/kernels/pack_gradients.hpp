@@ -20,7 +20,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 /// A copy pays off where rows with several keys read a gradient as often as this.
 inline constexpr std::int64_t reads_worth_a_copy = 4;
 
-inline constexpr std::int64_t most_block_sums_ever = 1024;
+inline constexpr std::int64_t most_block_sums_ever = 1024;  ///< rows of a set, see most_block_sums()
 /// Of so many rows at most a set of `count` gradients of `dim` columns has sums in its room (BlockSums): far more than
 /// skewed ids need (61 for 8192 bags of 100 Zipf ids and 128 columns), in three sixteenths of what the copies take.
 /// None of narrow rows, whose gradients are read as fast out of the second cache as a sum goes on with another block.
