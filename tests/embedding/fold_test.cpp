@@ -269,7 +269,8 @@ TEST(BlockSums, AreThoseOfFolds) {
     EXPECT_GT(busy_and_weighted, 5);
 }
 
-/// The numbers of keys of rows: each in as many bags, from the first on.
+/// How many rows are busy. \param keys  of each row, one a bag from the first on, and again from there
+/// \param count  of bags, dealt over the sources
 std::size_t busy_rows(const std::vector<int>& keys, std::size_t count, int dim, bool room = true, int sources = 1) {
     Bags bags;
     bags.topology = {.hosts = 1, .ranks_per_host = sources};
