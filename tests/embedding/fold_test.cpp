@@ -204,13 +204,13 @@ Bags draw_skewed(std::mt19937_64& engine, int ranks, int hosts) {
     Bags bags;
     bags.topology = {.hosts = hosts, .ranks_per_host = ranks / hosts};
     bags.dim = dims[below(std::ssize(dims))];
-    bags.rows = 20 + below(200);
+    bags.rows = 20 + below(60);
     bags.stride = bags.dim + below(2) * 5;
     for (std::int32_t source = 0; source < ranks; ++source)
-        for (std::int64_t left = below(5) == 0 ? 1 : 1 + below(400 / ranks); left > 0; --left) {
+        for (std::int64_t left = below(5) == 0 ? 1 : 1 + below(1600 / ranks); left > 0; --left) {
             bags.sources.push_back(source);
             auto& ids = bags.ids.emplace_back();
-            for (std::int64_t i = 6 + below(12); i >= 0; --i)
+            for (std::int64_t i = 5 + below(4); i >= 0; --i)
                 ids.push_back(static_cast<sw::LocalRow>(below(1 + below(1 + below(bags.rows)))));
         }
     std::normal_distribution<float> normal;
@@ -296,19 +296,19 @@ std::size_t busy_rows(const std::vector<int>& keys, std::size_t count, int dim, 
 }
 
 TEST(BlockSums, AreOfRowsWithManyKeysThatFit) {
-    // 128 columns: blocks of 32 bags. 256 bags are 8 blocks: 32 keys make a row busy, and 16 such rows fit.
-    const std::vector<int> keys{256, 256, 256, 256, 32, 31, 33};
-    EXPECT_EQ(sw::BlockSums::block(128), 32);
+    // 128 columns: blocks of 128 bags. 1024 bags are 8 blocks: 32 keys make a row busy, and 64 such rows fit.
+    const std::vector<int> keys{1024, 1024, 1024, 1024, 32, 31, 33};
+    EXPECT_EQ(sw::BlockSums::block(128), 128);
     EXPECT_EQ(sw::BlockSums::block(1 << 20), 1) << "a row larger than a block";
-    EXPECT_EQ(busy_rows(keys, 256, 128), 6U);
-    EXPECT_EQ(busy_rows(keys, 256, 128, true, 2), 4U) << "36 keys, of 2 sources";
-    EXPECT_EQ(busy_rows(keys, 256, 128, false), 0U) << "without room";
-    EXPECT_EQ(busy_rows(keys, 256, 63), 0U) << "too narrow";
-    EXPECT_EQ(busy_rows({256, 256, 200}, 256, 128), 0U) << "gradients are read too seldom";
-    EXPECT_EQ(busy_rows(std::vector<int>(100, 40), 256, 128), 16U) << "no more than fit";
-    EXPECT_EQ(busy_rows({250, 250, 250, 250, 32, 31}, 250, 128), 5U) << "a part of a block is one";
-    EXPECT_EQ(busy_rows({96, 96, 96, 8}, 64, 128), 4U) << "two blocks";
-    EXPECT_EQ(busy_rows({96, 96, 96, 8}, 63, 128), 0U) << "less than two";
+    EXPECT_EQ(busy_rows(keys, 1024, 128), 6U);
+    EXPECT_EQ(busy_rows(keys, 1024, 128, true, 2), 4U) << "36 keys, of 2 sources";
+    EXPECT_EQ(busy_rows(keys, 1024, 128, false), 0U) << "without room";
+    EXPECT_EQ(busy_rows(keys, 1024, 63), 0U) << "too narrow";
+    EXPECT_EQ(busy_rows({1024, 1024, 800}, 1024, 128), 0U) << "gradients are read too seldom";
+    EXPECT_EQ(busy_rows(std::vector<int>(100, 42), 1024, 128), 64U) << "no more than fit";
+    EXPECT_EQ(busy_rows({1000, 1000, 1000, 1000, 32, 31}, 1000, 128), 5U) << "a part of a block is one";
+    EXPECT_EQ(busy_rows({350, 350, 350, 8}, 256, 128), 4U) << "two blocks";
+    EXPECT_EQ(busy_rows({350, 350, 350, 8}, 255, 128), 0U) << "less than two";
     EXPECT_EQ(busy_rows(std::vector<int>(1040, 1040), 16640, 64), 1024U) << "the most that there ever are";
 }
 

@@ -19,13 +19,14 @@
 
 namespace shardwise::inline SHARDWISE_ABI {
 
-/// Sums the busy rows of a set, those of very many keys: while a block of gradients is in the first cache, it is added
-/// to all of them. Row by row each key would read its gradient out of the second cache or the third. Each sum has its
-/// own order all the same, and so its bits. The sums lie in the set's room, behind the copies.
+/// Sums the busy rows of a set, those of very many keys: while a block of gradients is in the nearest caches, it is
+/// added to all of them. Row by row each key would read its gradient from farther away. Each sum has its own order all
+/// the same, and so its bits. The sums lie in the set's room, behind the copies.
 class BlockSums {
   public:
-    /// A block of gradients: half of a first cache, so that sums find place beside it.
-    static constexpr std::int64_t block_bytes = 16 << 10;
+    /// A block of gradients: so small that it stays in any second cache, with sums beside it. The larger it is, the
+    /// more rows are busy, and the fewer times sums are read and written.
+    static constexpr std::int64_t block_bytes = 64 << 10;
     /// A row is busy from so many keys a block on, and as many a source: with fewer, sums are read and written too
     /// often.
     static constexpr std::int64_t keys_a_block = 4;
@@ -66,7 +67,7 @@ class BlockSums {
             add_until(set, static_cast<std::uint64_t>(next_));
             const bool last = next_ == set.contributions.count;
             const std::int32_t then = last ? -1 : source_of(set, next_);
-            if (last || then != source) end_source(last || topology_.host_of(then) != topology_.host_of(source));
+            if (then != source) end_source(last || topology_.host_of(then) != topology_.host_of(source));
         }
     }
     /// The sum of a row, all gradients having been added, or null where it has none here.

@@ -75,8 +75,8 @@ namespace detail {
 /// gradient matrix apart, or in messages of several ranks. Reads and writes each gradient once, count * dim * 8 bytes.
 /// Not where they stand so already, or one has a weight other than 1; changes no bit of a sum.
 /// \param block  how many are copied together \param use  use(packed, end) is called behind each block, which ends
-/// before the number `end`, while it is in the first cache; also where all stand so already. Where the set is returned
-/// as it was, it may have been called for some blocks or none
+/// before the number `end`, while it is in the nearest caches; also where all stand so already. Where the set is
+/// returned as it was, it may have been called for some blocks or none
 template <class Use>
 [[nodiscard]] RowSet pack_gradients(const RowSet& set, std::int64_t block, Use use) {
     if (!worth_copies(set)) return set;
