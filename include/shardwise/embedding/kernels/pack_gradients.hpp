@@ -21,10 +21,10 @@ namespace shardwise::inline SHARDWISE_ABI {
 inline constexpr std::int64_t reads_worth_a_copy = 4;
 
 inline constexpr std::int64_t most_block_sums_ever = 1024;  ///< rows of a set, see most_block_sums()
-/// Of so many rows at most a set of `count` gradients of `dim` columns has sums in its room (BlockSums): twice as many as
-/// skewed ids need (about 230 of 512, for 8192 bags of 100 Zipf ids and 128 columns), in three sixteenths of what the
-/// copies take.
-/// None of narrow rows, whose gradients are read as fast out of the second cache as a sum goes on with another block.
+/// Of so many rows at most a set of `count` gradients of `dim` columns has sums in its room (BlockSums): twice as many
+/// as skewed ids need (about 230 of 512, for 8192 bags of 100 Zipf ids and 128 columns), in three sixteenths of what
+/// the copies take. None of narrow rows, whose gradients are read as fast out of the second cache as a sum goes on with
+/// another block.
 [[nodiscard]] constexpr std::int64_t most_block_sums(std::int64_t count, int dim) noexcept {
     return dim < 64 ? 0 : std::min(count / 16, most_block_sums_ever);
 }
