@@ -97,7 +97,9 @@ class RowRuleOf final : public RowRule {
         for (std::size_t i = 0; i < rows.size(); ++i)
             shared[i] = rule.row(now, shard.row_state.data() + static_cast<std::int64_t>(rows[i].row) * Rule::row_slots,
                                  rows[i].sum_of_squares, table_dim);
-        switch (shard.dim) {  // GCC 12 unrolls the loop over 16 columns, and takes them one by one
+        switch (shard.dim) {
+            case 16:
+                return update_all<16>(rule, shared, shard, rows);
             case 64:
                 return update_all<64>(rule, shared, shard, rows);
             case 128:
@@ -127,10 +129,16 @@ class RowRuleOf final : public RowRule {
         const float* __restrict gradient = of.gradient;
         float* __restrict weights = all_weights + row * dim;
         [[maybe_unused]] float* __restrict state = all_state + row * dim * Rule::element_slots;
-        for_columns(dim, [&](int first, auto count) {
-            for (int d = first; d < first + count; ++d)
+        if constexpr (Dim > 0) {
+#pragma GCC unroll 1  // of 16 columns unrolled, GCC 12 makes no vectors
+            for (int d = 0; d < Dim; ++d)
                 rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
-        });
+        } else {
+            for_columns(dim, [&](int first, auto count) {
+                for (int d = first; d < first + count; ++d)
+                    rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+            });
+        }
     }
 
     Rule rule_;
