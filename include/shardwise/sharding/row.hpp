@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "shardwise/core/config.hpp"
 #include "shardwise/sharding/policy.hpp"
 
@@ -20,8 +23,9 @@ struct Row : WholeColumns {
     static constexpr int shards(const Topology& t, int) noexcept { return t.ranks(); }
     static constexpr int owner(const Topology&, int, int shard) noexcept { return shard; }
     static constexpr RowPlace place(std::int64_t row, const TableShape& table) noexcept {
-        const std::int64_t dealt = row + table.index % table.shards;
-        return {.shard = static_cast<int>(dealt % table.shards), .local = row / table.shards};
+        const std::int64_t local = quotient(row, table.shards);
+        const int dealt = static_cast<int>(row - local * table.shards) + table.index % table.shards;
+        return {.shard = dealt < table.shards ? dealt : dealt - table.shards, .local = local};
     }
     static constexpr std::int64_t row(const RowPlace& place, const TableShape& table) noexcept {
         return place.local * table.shards + first_row(place.shard, table);
@@ -31,6 +35,11 @@ struct Row : WholeColumns {
     }
 
   private:
+    /// Neither is negative. Older processors, a Cascade Lake for one, are several times as fast in 32 bits as in 64.
+    static constexpr std::int64_t quotient(std::int64_t row, int shards) noexcept {
+        constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+        return row <= most ? static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(shards) : row / shards;
+    }
     static constexpr int first_row(int shard, const TableShape& table) noexcept {
         return (shard - table.index % table.shards + table.shards) % table.shards;
     }
