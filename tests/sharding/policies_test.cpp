@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -118,6 +119,19 @@ RC_GTEST_PROP(RowSharding, DealsRowsInTurnAlsoBeyond32Bits, ()) {
     RC_ASSERT(place.local == row / shards);
     RC_ASSERT(Row::row(place, shape) == row);
     RC_ASSERT(place.local < Row::rows(place.shard, shape));
+}
+
+TEST(RowSharding, DealsRowsInTurnWhereNumbersGrowLong) {
+    for (const int shards : {1, 2, 3, 49, 100'000})
+        for (const int table : {0, 1, std::numeric_limits<int>::max()})
+            for (const int bits : {0, 31, 32, 33, 62})
+                for (const std::int64_t beside : {-1, 0, 1}) {
+                    const std::int64_t row = (std::int64_t{1} << bits) + beside;
+                    const shardwise::TableShape shape{.rows = row + 1, .dim = 1, .shards = shards, .index = table};
+                    const RowPlace place = Row::place(row, shape);
+                    EXPECT_EQ(place.shard, (row + table) % shards) << row << " of table " << table;
+                    EXPECT_EQ(place.local, row / shards) << row << " on " << shards;
+                }
 }
 
 RC_GTEST_PROP(RowSharding, ShardsDifferByOneRowAtMost, ()) {

@@ -123,7 +123,7 @@ concept MapsByShape = requires(const Topology& t, std::int64_t row, int n, const
 /// or of one tower where tables live in towers. Every function is pure, so that all ranks and all readers agree:
 /// - `shards(topology, dim)`: into how many shards a table of `dim` columns is cut; a shard may be empty;
 /// - `owner(topology, table, shard)`: which rank of the home holds the shard of the `table`-th table;
-/// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows and places;
+/// - `place(row, TableShape)` and `row(place, TableShape)`: a bijection of rows, from 0 on, and places;
 /// - `rows(shard, TableShape)`: how many rows the shard has;
 /// - `columns(shard, TableShape)`: which columns it has.
 /// Or, for maps that carry data, a nested `mapping` with these less topology and shape, and

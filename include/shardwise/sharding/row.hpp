@@ -35,7 +35,7 @@ struct Row : WholeColumns {
     }
 
   private:
-    /// Neither is negative. Older processors, a Cascade Lake for one, are several times as fast in 32 bits as in 64.
+    /// row / shards. A Cascade Lake divides several times as fast in 32 bits as in 64.
     static constexpr std::int64_t quotient(std::int64_t row, int shards) noexcept {
         constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
         return row <= most ? static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(shards) : row / shards;

@@ -129,14 +129,20 @@ class RowRuleOf final : public RowRule {
         const float* __restrict gradient = of.gradient;
         float* __restrict weights = all_weights + row * dim;
         [[maybe_unused]] float* __restrict state = all_state + row * dim * Rule::element_slots;
-        if constexpr (Dim > 0) {
-#pragma GCC unroll 1  // of 16 columns unrolled, GCC 12 makes no vectors
+        const auto column = [&](int d) __attribute__((always_inline)) {
+            rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+        };
+        if constexpr (Dim == 16) {
+            // Unrolled, GCC 12 takes columns one by one. nvcc does not know the pragma.
+#if !defined(__CUDACC__)
+#pragma GCC unroll 1
+#endif
             for (int d = 0; d < Dim; ++d)
-                rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+                column(d);
         } else {
             for_columns(dim, [&](int first, auto count) {
                 for (int d = first; d < first + count; ++d)
-                    rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
+                    column(d);
             });
         }
     }
