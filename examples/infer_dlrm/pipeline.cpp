@@ -171,9 +171,10 @@ Run Pipeline::run(std::int64_t first, std::int64_t end, int number) {
     Progress progress{number == 0 ? "warming up" : fmt::format("run {} of {}", number, o_->runs), end - first,
                       comm_.rank() == 0};
     probabilities_.clear();
-    sw::barrier(below_);
+    // Before the barrier: behind it a thread of progress may have answered ranks that are further on.
     const sw::TierTraffic before = put_so_far();
     const std::int64_t messages = messages_so_far();
+    sw::barrier(below_);
     std::int64_t samples = 0;
     const auto begin = Clock::now();
     for (std::int64_t batch = first; batch < end; ++batch) {
