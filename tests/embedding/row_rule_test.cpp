@@ -30,27 +30,25 @@ namespace sw = shardwise;
 
 constexpr std::int64_t rows = 100;
 
-/// Rows of zero state.
+/// Rows of weights -0.0, without a past.
 sw::ShardStore shard_of(int dim, const sw::RowRule& rule) {
     sw::ShardStore shard{.rows = rows, .dim = dim, .weights = {}, .element_state = {}, .row_state = {}};
-    const auto fill = [](sw::Buffer<float>& buffer, std::int64_t count) {
+    const auto fill = [](sw::Buffer<float>& buffer, std::int64_t count, float value) {
         buffer.resize(static_cast<std::size_t>(count));
-        std::fill_n(buffer.data(), buffer.size(), 0.0F);
+        std::fill_n(buffer.data(), buffer.size(), value);
     };
-    fill(shard.weights, rows * dim);
-    fill(shard.element_state, rows * dim * rule.element_slots());
-    fill(shard.row_state, rows * rule.row_slots());
+    fill(shard.weights, rows * dim, -0.0F);
+    fill(shard.element_state, rows * dim * rule.element_slots(), 0.0F);
+    fill(shard.row_state, rows * rule.row_slots(), 0.0F);
     return shard;
 }
 
 /// The bits of a table's weights and of the state of its elements after some steps, its columns in shards of so many.
-/// All weights begin at -0.0. \param zero  what stands for a gradient of none
+/// \param zero  what stands for a gradient of none
 std::vector<std::uint32_t> learnt(const sw::RowRule& rule, int dim, int columns, float zero) {
     std::vector<sw::ShardStore> shards;
-    for (int first = 0; first < dim; first += columns) {
+    for (int first = 0; first < dim; first += columns)
         shards.push_back(shard_of(columns, rule));
-        std::fill_n(shards.back().weights.data(), shards.back().weights.size(), -0.0F);
-    }
     std::mt19937 dice{7};
     std::normal_distribution<float> normal;
     std::vector<float> gradient(static_cast<std::size_t>(sw::RowRule::most_rows * dim));

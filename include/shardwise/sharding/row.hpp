@@ -35,7 +35,7 @@ struct Row : WholeColumns {
     }
 
   private:
-    /// row / shards. A Cascade Lake divides several times as fast in 32 bits as in 64.
+    /// row / shards, in 32 bits where it fits: a Cascade Lake takes several times as long in 64.
     static constexpr std::int64_t quotient(std::int64_t row, int shards) noexcept {
         constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
         return row <= most ? static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(shards) : row / shards;
