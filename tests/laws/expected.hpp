@@ -37,26 +37,28 @@ struct Expected {
 /// Every weight and moment becomes the mean over the groups: on each host from the first of its copies on, then over
 /// hosts from the first on, in double.
 inline void make_equal(const Case& c, std::vector<Reference>& groups) {
-    const auto mean = [&](auto number_of) {
-        std::vector<std::pair<int, double>> hosts;  // each with its sum
-        for (int group = 0; group < c.groups; ++group) {
-            const double number = number_of(groups[static_cast<std::size_t>(group)]);
-            const int host = c.topology.host_of(c.rank_of(group, 0));
-            if (hosts.empty() || hosts.back().first != host)
-                hosts.emplace_back(host, number);
-            else
-                hosts.back().second += number;
-        }
-        double sum = hosts[0].second;
-        for (std::size_t i = 1; i < hosts.size(); ++i)
-            sum += hosts[i].second;
-        const auto rounded = static_cast<float>(sum / c.groups);
-        for (Reference& group : groups)
-            number_of(group) = rounded;
-    };
+    std::vector<bool> first_of_host;  // (group)
+    for (int group = 0; group < c.groups; ++group)
+        first_of_host.push_back(group == 0 ||
+                                c.topology.host_of(c.rank_of(group, 0)) != c.topology.host_of(c.rank_of(group - 1, 0)));
     const auto means = [&](auto vector_of) {
-        for (std::size_t i = 0; i < vector_of(groups[0]).size(); ++i)
-            mean([&](Reference& group) -> float& { return vector_of(group)[i]; });
+        std::vector<Vector*> copies;  // (group)
+        for (Reference& group : groups)
+            copies.push_back(&vector_of(group));
+        for (std::size_t i = 0; i < copies[0]->size(); ++i) {
+            double sum = -0.0;  // which added to a number is that number
+            double of_host = -0.0;
+            for (std::size_t group = 0; group < copies.size(); ++group) {
+                if (first_of_host[group]) {
+                    sum += of_host;
+                    of_host = -0.0;
+                }
+                of_host += double{(*copies[group])[i]};
+            }
+            sum += of_host;
+            for (Vector* copy : copies)
+                (*copy)[i] = static_cast<float>(sum / c.groups);
+        }
     };
     for (std::size_t t = 0; t < groups[0].tables().size(); ++t) {
         const ReferenceTable& table = groups[0].tables()[t];

@@ -138,10 +138,11 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
     }
     auto layer = composition.make(comm, scenario.tables, options, c.by_names, c.moment_scale);
     layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
-        for (std::int64_t r = 0; r < shard.rows; ++r)
+        for (std::int64_t r = 0; r < shard.rows; ++r) {
+            const std::int64_t row = row_of(r);
             for (int d = 0; d < shard.dim; ++d)
-                if (starts_at_negative_zero(row_of(r), shard.first_column + d))
-                    shard.weights[r * shard.dim + d] = -0.0F;
+                if (starts_at_negative_zero(row, shard.first_column + d)) shard.weights[r * shard.dim + d] = -0.0F;
+        }
     });
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);

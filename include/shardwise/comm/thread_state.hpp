@@ -74,8 +74,9 @@ class Doorbell {
     /// How often it has rung. What was written before a ring that is counted here is there to be read.
     [[nodiscard]] std::uint64_t rung() const noexcept { return rung_.load(std::memory_order_acquire); }
     /// Waits until it has rung more than `seen` times, with the mutex unlocked: yields the processor to other threads
-    /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. \returns false when it became
-    /// late
+    /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. Where a yield came back after
+    /// more than a millisecond, somebody else computes on this processor, and a thread that goes on yielding gets less
+    /// and less of it: the next hundred waits sleep at once. \returns false when it became late
     bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline,
                     std::uint64_t seen);
     /// Until it rings again.
@@ -84,8 +85,12 @@ class Doorbell {
     }
 
   private:
+    /// \returns false when a yield took long
+    [[nodiscard]] bool yield_until_rung(std::uint64_t seen) const;
+
     std::atomic<std::uint64_t> rung_{0};
     std::condition_variable sleeping_;
+    int sleeps_ = 0;  // so many waits do not yield
 };
 
 class SlotMemory;

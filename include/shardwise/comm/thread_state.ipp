@@ -23,13 +23,28 @@ SHARDWISE_INLINE void Doorbell::ring() {
     sleeping_.notify_all();
 }
 
+SHARDWISE_INLINE bool Doorbell::yield_until_rung(std::uint64_t seen) const {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    for (auto before = begin; rung() == seen && before - begin < std::chrono::microseconds{20};) {
+        std::this_thread::yield();
+        const auto after = Clock::now();
+        if (after - before > std::chrono::milliseconds{1}) return false;
+        before = after;
+    }
+    return true;
+}
+
 SHARDWISE_INLINE bool Doorbell::wait_until(std::unique_lock<std::mutex>& lock,
                                            std::chrono::steady_clock::time_point deadline, std::uint64_t seen) {
-    lock.unlock();
-    const auto begin = std::chrono::steady_clock::now();
-    while (rung() == seen && std::chrono::steady_clock::now() - begin < std::chrono::microseconds{20})
-        std::this_thread::yield();
-    lock_soon(lock);
+    if (sleeps_ > 0) {
+        --sleeps_;
+    } else {
+        lock.unlock();
+        const bool soon = yield_until_rung(seen);
+        lock_soon(lock);
+        if (!soon) sleeps_ = 100;
+    }
     return rung() != seen || sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
 }
 
