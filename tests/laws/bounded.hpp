@@ -82,13 +82,7 @@ void check_bounded(C& below, sw::OneSidedRef transport, const Composition& compo
     if (!at_owner && lag.thread && transport.any_thread()) options.bound.progress = sw::Progress::thread;
     options.slots.emplace(slots);
     auto layer = composition.make(comm, scenario.tables, options, c.by_names);
-    layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
-        for (std::int64_t r = 0; r < shard.rows; ++r) {
-            const std::int64_t row = row_of(r);
-            for (int d = 0; d < shard.dim; ++d)
-                if (starts_at_negative_zero(row, shard.first_column + d)) shard.weights[r * shard.dim + d] = -0.0F;
-        }
-    });
+    begin_at_negative_zero(*layer);
     const int rank = comm.rank();
     const auto me = static_cast<std::size_t>(rank);
     const std::string where =

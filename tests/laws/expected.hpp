@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "laws/compositions.hpp"
@@ -55,9 +54,9 @@ inline void make_equal(const Case& c, std::vector<Reference>& groups) {
                 }
                 of_host += double{(*copies[group])[i]};
             }
-            sum += of_host;
+            const auto mean = static_cast<float>((sum + of_host) / c.groups);
             for (Vector* copy : copies)
-                (*copy)[i] = static_cast<float>(sum / c.groups);
+                (*copy)[i] = mean;
         }
     };
     for (std::size_t t = 0; t < groups[0].tables().size(); ++t) {

@@ -53,6 +53,18 @@ inline void expect_same_all(std::span<const float> actual, const std::vector<flo
         expect_same(actual[i], expected[i], [&] { return where + ", element " + std::to_string(i); });
 }
 
+/// Sets the weights that begin at -0.0.
+template <class Layer>
+void begin_at_negative_zero(Layer& layer) {
+    layer.for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
+        for (std::int64_t r = 0; r < shard.rows; ++r) {
+            const std::int64_t row = row_of(r);
+            for (int d = 0; d < shard.dim; ++d)
+                if (starts_at_negative_zero(row, shard.first_column + d)) shard.weights[r * shard.dim + d] = -0.0F;
+        }
+    });
+}
+
 /// How a layer is made for a case.
 inline sw::LayerOptions options_of(const Case& c, const Scenario& scenario) {
     sw::LayerOptions options;
@@ -137,13 +149,7 @@ void check_laws(C& below, const Composition& composition, const Case& c, const E
         options.slots.emplace(*puts);
     }
     auto layer = composition.make(comm, scenario.tables, options, c.by_names, c.moment_scale);
-    layer->for_each_shard([](const sw::ShardView& shard, const sw::ShardRowNumbers& row_of) {
-        for (std::int64_t r = 0; r < shard.rows; ++r) {
-            const std::int64_t row = row_of(r);
-            for (int d = 0; d < shard.dim; ++d)
-                if (starts_at_negative_zero(row, shard.first_column + d)) shard.weights[r * shard.dim + d] = -0.0F;
-        }
-    });
+    begin_at_negative_zero(*layer);
     const auto me = static_cast<std::size_t>(comm.rank());
     const std::string where = composition.name() + " at " + c.name() + ", rank " + std::to_string(me);
     Dice progress{c.seed * 977 + me};

@@ -75,8 +75,8 @@ class Doorbell {
     [[nodiscard]] std::uint64_t rung() const noexcept { return rung_.load(std::memory_order_acquire); }
     /// Waits until it has rung more than `seen` times, with the mutex unlocked: yields the processor to other threads
     /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. Where a yield came back after
-    /// more than a millisecond, somebody else computes on this processor, and a thread that goes on yielding gets less
-    /// and less of it: the next hundred waits sleep at once. \returns false when it became late
+    /// more than a millisecond, others compute on this processor, and a thread that goes on yielding waits several
+    /// times as long as one that sleeps: the next hundred waits sleep at once. \returns false when it became late
     bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline,
                     std::uint64_t seen);
     /// Until it rings again.
