@@ -74,9 +74,9 @@ class Doorbell {
     /// How often it has rung. What was written before a ring that is counted here is there to be read.
     [[nodiscard]] std::uint64_t rung() const noexcept { return rung_.load(std::memory_order_acquire); }
     /// Waits until it has rung more than `seen` times, with the mutex unlocked: yields the processor to other threads
-    /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. Where a yield came back after
-    /// more than a millisecond, others compute on this processor, and a thread that goes on yielding waits several
-    /// times as long as one that sleeps: the next hundred waits sleep at once. \returns false when it became late
+    /// for about 20 microseconds, which is what waking a thread takes, and then sleeps. Where a yield gave up a turn to
+    /// another program, the next hundred waits sleep at once: a turn is as long as about a hundred wake-ups.
+    /// \returns false when it became late
     bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline,
                     std::uint64_t seen);
     /// Until it rings again.
@@ -85,12 +85,18 @@ class Doorbell {
     }
 
   private:
-    /// \returns false when a yield took long
-    [[nodiscard]] bool yield_until_rung(std::uint64_t seen) const;
+    enum class Yields : std::uint8_t {
+        soon,  ///< all came back within a millisecond
+        late,  ///< one did not
+        lost,  ///< one did not, and meanwhile other programs had a processor
+    };
+    /// \param measure  whether to tell `late` from `lost`, which takes a system call more
+    [[nodiscard]] Yields yield_until_rung(std::uint64_t seen, bool measure) const;
 
     std::atomic<std::uint64_t> rung_{0};
     std::condition_variable sleeping_;
-    int sleeps_ = 0;  // so many waits do not yield
+    bool measures_ = false;  // with the mutex held, as below: some yield was late
+    int sleeps_left_ = 0;    // so many waits do not yield
 };
 
 class SlotMemory;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "shardwise/comm/thread_state.hpp"
@@ -23,29 +25,39 @@ SHARDWISE_INLINE void Doorbell::ring() {
     sleeping_.notify_all();
 }
 
-SHARDWISE_INLINE bool Doorbell::yield_until_rung(std::uint64_t seen) const {
+SHARDWISE_INLINE Doorbell::Yields Doorbell::yield_until_rung(std::uint64_t seen, bool measure) const {
     using Clock = std::chrono::steady_clock;
+    using Seconds = std::chrono::duration<double>;
+    const std::clock_t used_before = measure ? std::clock() : 0;
     const auto begin = Clock::now();
     for (auto before = begin; rung() == seen && before - begin < std::chrono::microseconds{20};) {
         std::this_thread::yield();
         const auto after = Clock::now();
-        if (after - before > std::chrono::milliseconds{1}) return false;
+        if (after - before > std::chrono::milliseconds{1}) {
+            if (!measure) return Yields::late;
+            // While ranks of this process compute in turns, it uses all processors, but for rounding.
+            const double used = static_cast<double>(std::clock() - used_before) / CLOCKS_PER_SEC;
+            const double others = std::thread::hardware_concurrency() - used / Seconds{after - begin}.count();
+            return others < 0.75 ? Yields::late : Yields::lost;
+        }
         before = after;
     }
-    return true;
+    return Yields::soon;
 }
 
 SHARDWISE_INLINE bool Doorbell::wait_until(std::unique_lock<std::mutex>& lock,
                                            std::chrono::steady_clock::time_point deadline, std::uint64_t seen) {
-    if (sleeps_ > 0) {
-        --sleeps_;
+    if (sleeps_left_ > 0) {
+        --sleeps_left_;
     } else {
+        const bool measure = measures_;
         lock.unlock();
-        const bool soon = yield_until_rung(seen);
+        const Yields yields = yield_until_rung(seen, measure);
         lock_soon(lock);
-        if (!soon) sleeps_ = 100;
+        measures_ = measures_ || yields != Yields::soon;
+        if (yields == Yields::lost) sleeps_left_ = 100;
     }
-    return rung() != seen || sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    return rung() != seen || sleeping_.wait_until(lock, deadline) == std::cv_status::no_timeout || rung() != seen;
 }
 
 SHARDWISE_INLINE void ThreadWorldState::poison(int rank, const std::string& why) {
