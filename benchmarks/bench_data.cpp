@@ -311,7 +311,9 @@ int main(int argc, char** argv) {
                                          "time: the median pass over the data, of the core that reads it.\n"
                                          "of_ceiling: the time of a pass that does what cannot be left out (search for "
                                          "ends of lines, unpack, read, or write), "
-                                         "over that time; 1 is as fast (quartiles)."};
+                                         "over that time; 1 is as fast (quartiles of runs side by side).",
+                                         "  --file=FILE   click logs to read; without, they are made up\n  --mib=N     "
+                                         "  of data to read, each way (64)\n"};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     std::string lines = made_lines();
@@ -325,5 +327,5 @@ int main(int argc, char** argv) {
     }
     const Files made{lines, mib << 20U};
     files = &made;
-    output.run();
+    return output.run() ? 0 : 2;
 }

@@ -64,8 +64,9 @@ int main(int argc, char** argv) {
     const shardwise_bench::Output output{
         argc, argv,
         "time: the median forward pass of 2048 samples. There is no ceiling.\n"
-        "product_over_ours: the time of one matrix product a sample, over that time; above 1 it is faster."};
+        "product_over_ours: the time of one matrix product a sample, over that time; above 1 it is faster.",
+        "  none\n"};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-    output.run();
+    return output.run() ? 0 : 2;
 }

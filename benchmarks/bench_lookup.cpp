@@ -199,11 +199,15 @@ int main(int argc, char** argv) {
         argc, argv,
         "time: the median run of all tables' lookups (" + sizes.text() +
             "); forward: of a layer's forward pass over them.\n"
-            "of_ceiling: the time of a loop that only reads the same rows and writes as much, over that time; 1 is as "
-            "fast (quartiles).\nbare_GB_per_s: that loop where it writes nothing."};
+            "GB/s: rows read, outputs written, and 4 bytes for each id and length.\n"
+            "of_ceiling: the time of a bare loop that reads and sums the same rows and writes as much, over that time; "
+            "1 is as fast, more is faster (quartiles of runs side by side: the ratio of medians may lie outside).\n"
+            "bare_GB_per_s: that loop where it writes nothing.",
+        shardwise_bench::sizes_help() + "  --ceiling=0   the kernel alone, without the bare loops (1)\n" +
+            shardwise_bench::quick_help};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("lookup", lookup, quick);
     shardwise_bench::register_shapes("forward", forward, quick);
-    output.run();
+    return output.run() ? 0 : 2;
 }

@@ -199,11 +199,16 @@ int main(int argc, char** argv) {
         argc, argv,
         "time: the median backward pass (" + sizes.text() +
             "): gradients grouped by row, summed, RowwiseAdagrad.\n"
-            "of_ceiling: the time of a loop that sorts the ids, and reads and writes each touched row once, over that "
-            "time; 1 is as fast (quartiles).\nbare_GB_per_s: that loop without the sort; step_ms: forward and "
-            "backward."};
+            "GB/s: each touched row and its moment read and written, and gradients read, once each.\n"
+            "of_ceiling: the time of a bare loop that sorts the ids, and reads and writes each touched row once, over "
+            "that time; 1 is as fast, more is faster (quartiles of runs side by side: the ratio of medians may lie "
+            "outside).\nbare_GB_per_s: that loop without the sort; step_ms: forward and backward.",
+        shardwise_bench::sizes_help() +
+            "  --ceiling=0   the update alone, without the bare loops (1)\n"
+            "  --check=0     without the look for gradients that are not finite (1)\n" +
+            shardwise_bench::quick_help};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     shardwise_bench::register_shapes("update", update, quick);
-    output.run();
+    return output.run() ? 0 : 2;
 }

@@ -99,24 +99,24 @@ class Table final : public benchmark::BenchmarkReporter {
 /// Runs what is registered, and prints a Table where the command line asks for no other format.
 class Output {
   public:
-    /// Before benchmark::Initialize(), which takes the arguments out. \param meaning  as of Table
-    Output(int argc, char** argv, std::string meaning) : meaning_{std::move(meaning)} {
-        for (int i = 1; i < argc; ++i)
-            if (std::string_view{argv[i]}.starts_with("--benchmark_format=") &&
-                std::string_view{argv[i]} != "--benchmark_format=console")
-                table_ = false;
+    /// Before benchmark::Initialize(), which takes the arguments out. With --help it prints what the table means and
+    /// the benchmark's own options; Initialize() prints Google Benchmark's behind them, and ends the process.
+    /// \param meaning  as of Table \param options  of the benchmark itself, a line each
+    Output(int argc, char** argv, std::string meaning, const std::string& options) : meaning_{std::move(meaning)} {
+        for (int i = 1; i < argc; ++i) {
+            const std::string_view argument{argv[i]};
+            if (argument.starts_with("--benchmark_format=") && argument != "--benchmark_format=console") table_ = false;
+            if (argument == "--help")
+                std::printf("%s\n\nOptions of its own:\n%s\nOptions of Google Benchmark: ", meaning_.c_str(),
+                            options.c_str());
+        }
     }
-    /// \param reports  whether this process is the one that prints
-    void run(bool reports = true) const {
+    /// \param reports  whether this process is the one that prints \returns whether there was something to run
+    [[nodiscard]] bool run(bool reports = true) const {
         Silent silent;
         Table table{meaning_};
-        if (!reports) {
-            benchmark::RunSpecifiedBenchmarks(&silent);
-        } else if (table_) {
-            benchmark::RunSpecifiedBenchmarks(&table);
-        } else {
-            benchmark::RunSpecifiedBenchmarks();
-        }
+        if (!reports) return benchmark::RunSpecifiedBenchmarks(&silent) != 0;
+        return (table_ ? benchmark::RunSpecifiedBenchmarks(&table) : benchmark::RunSpecifiedBenchmarks()) != 0;
     }
 
   private:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Copyright (c) 2026 The shardwise authors
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a benchmark prints: a row has one time, GB/s and of_ceiling, and says the same as its JSON and table.py.
+"""What a benchmark prints: a row has one time, GB/s and of_ceiling, and says the same as its JSON and table.py. It lists its
+options, and refuses what is no number and a filter that nothing matches.
 
     output_test.py bench_lookup
 """
@@ -20,9 +21,23 @@ def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+def refused(*arguments):
+    """What it says when it ends with status 2."""
+    run = subprocess.run([sys.argv[1], *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 2, run
+    return run.stderr
+
+
 def main():
+    text = output(sys.argv[1], "--help")
+    assert all(option in text for option in ("--tables=N", "--samples=N", "--ceiling=0", "--benchmark_filter")), text
+    for wrong in ("--tables=x", "--rows=3.7", "--samples=2x", "--ceiling=maybe", "--quick="):
+        assert f"{wrong}: give a whole number" in refused(wrong), wrong
+    assert "give at least 1" in refused("--tables=0")
+    refused("--rows=1000", "--benchmark_filter=nothing")
+
     text = output(*RUN)
-    assert "time: the median run" in text and "of_ceiling: the time of a loop" in text, text
+    assert "time: the median run" in text and "of_ceiling: the time of a bare loop" in text, text
     head = re.search(r"^ +time +GB/s +of_ceiling +more$", text, re.M)
     rows = re.findall(r"^(lookup|forward)/\S+ +([0-9.]+ (?:ns|us|ms|s)) +([0-9.]+)  ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\)(.*)$", text, re.M)
     assert head and len(rows) == 4, text

@@ -47,11 +47,16 @@ inline std::string_view take_argument(int& argc, char** argv, std::string_view f
     return value;
 }
 
-/// Takes a whole number out of the arguments. \returns it; `standard` where it is not there
+/// Takes a whole number out of the arguments. \returns it; `standard` where it is not there. Ends the process with
+/// status 2 where something else is.
 inline std::int64_t take_number(int& argc, char** argv, std::string_view flag, std::int64_t standard) {
-    const std::string_view text = take_argument(argc, argv, flag, "");
-    std::from_chars(text.data(), text.data() + text.size(), standard);
-    return standard;
+    const std::string given{take_argument(argc, argv, flag, std::to_string(standard))};
+    std::int64_t number = 0;
+    const auto [end, wrong] = std::from_chars(given.data(), given.data() + given.size(), number);
+    if (wrong == std::errc{} && end == given.data() + given.size()) return number;
+    std::fprintf(stderr, "%.*s%s: give a whole number, such as %lld\n", static_cast<int>(flag.size()), flag.data(),
+                 given.c_str(), static_cast<long long>(standard));
+    std::exit(2);
 }
 
 /// `count` ids of a table of `rows` rows: uniform, or Zipf with exponent 1.05, the hot rows spread over the table.
@@ -82,13 +87,21 @@ struct Sizes {
     }
 };
 
+/// What --help says of take_sizes().
+inline std::string sizes_help(const Sizes& sizes = {}) {
+    return "  --tables=N    tables (" + std::to_string(sizes.tables) + ")\n  --rows=N      rows of each (" +
+           std::to_string(sizes.rows) + ")\n  --samples=N   samples of a batch, on each rank (" +
+           std::to_string(sizes.samples) + ")\n";
+}
+inline constexpr const char* quick_help = "  --quick=1     two runs of each, to see that it works (0)\n";
+
 /// Takes `--tables=`, `--rows=` and `--samples=` out of the arguments; JSON has them in its context.
 inline Sizes take_sizes(int& argc, char** argv, Sizes sizes = {}) {
     sizes.tables = static_cast<int>(take_number(argc, argv, "--tables=", sizes.tables));
     sizes.rows = take_number(argc, argv, "--rows=", sizes.rows);
     sizes.samples = take_number(argc, argv, "--samples=", sizes.samples);
     if (sizes.tables < 1 || sizes.rows < 1 || sizes.samples < 1) {
-        std::fprintf(stderr, "--tables=, --rows= and --samples=: give at least 1\n");
+        std::fprintf(stderr, "%s: give at least 1 of each\n", sizes.text().c_str());
         std::exit(2);
     }
     benchmark::AddCustomContext("tables", std::to_string(sizes.tables));

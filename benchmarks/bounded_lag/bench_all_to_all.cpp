@@ -251,10 +251,12 @@ int main(int argc, char** argv) {
             argc, argv,
             "time: the median run of all its exchanges, on the slowest rank; us: of one of them; raw_us: of "
             "MPI_Alltoallv.\n"
-            "of_ceiling: the time of MPI_Alltoallv, over that time; 1 is as fast (quartiles)."};
+            "of_ceiling: the time of MPI_Alltoallv, over that time; 1 is as fast (quartiles of runs side by side).",
+            shardwise_bench::quick_help};
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw sw::BadInput{"see --help"};
         register_all(Bench{comm}, comm.size(), quick);
-        output.run(comm.rank() == 0);
+        if (!output.run(comm.rank() == 0))
+            throw sw::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
     });
 }

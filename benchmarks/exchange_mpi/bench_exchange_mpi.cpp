@@ -96,11 +96,13 @@ int main(int argc, char** argv) {
                                              "time: the median exchange, every process sending each other one a "
                                              "message of so many bytes; GB/s of all messages.\n"
                                              "of_ceiling: the time of MPI_Alltoallv, over that time; 1 is as fast "
-                                             "(quartiles). raw_ms: that of MPI_Alltoallv."};
+                                             "(quartiles of runs side by side). raw_ms: that of MPI_Alltoallv.",
+                                             shardwise_bench::quick_help};
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw shardwise::BadInput{"see --help"};
         shardwise_bench::register_exchanges(
             "exchange_mpi", [&](benchmark::State& state) { exchange(state, comm); }, {comm.size()}, quick);
-        output.run(comm.rank() == 0);
+        if (!output.run(comm.rank() == 0))
+            throw shardwise::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
     });
 }

@@ -274,10 +274,13 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     const auto steps = static_cast<std::int64_t>(shardwise_bench::take_number(argc, argv, "--steps=", quick ? 1 : 15));
     const shardwise_bench::Output output{
-        argc, argv, "time: the median training step; of_row: over that with all rows in row; below 1 it is faster."};
+        argc, argv, "time: the median training step; of_row: over that with all rows in row; below 1 it is faster.",
+        "  --law=LAW        how often rows are looked up, as plan_rows takes it\n  --hosts=N        of the ranks (2)\n "
+        " --ranks=N        threads; under mpirun its processes (8)\n  --batch=N        samples of a rank (4096)\n  "
+        "--dim=N          columns (64)\n  --plan_hosts=N   hosts that rows are placed for (4)\n  --plan_ranks=N   "
+        "ranks that rows are placed for (32)\n  --steps=N        of each (15)\n  --quick=1        one step (0)\n"};
     benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv))
-        throw sw::BadInput{"bench_rows: see the file's first lines"};
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw sw::BadInput{"see --help"};
     AllWays all_ways{setup, on_all_ranks};
     for (const bool sequences : {true, false})
         for (std::size_t way = 0; way < ways.size(); ++way)
@@ -287,7 +290,7 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
                 ->Iterations(steps)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
-    output.run(reports);
+    if (!output.run(reports)) throw sw::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
 }
 
 }  // namespace

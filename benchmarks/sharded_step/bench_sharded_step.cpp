@@ -98,14 +98,16 @@ void sharded_step(benchmark::State& state, shardwise::MpiCommunicator& comm, con
 
 int main(int argc, char** argv) {
     return shardwise::run_mpi({}, [&](shardwise::MpiCommunicator& comm) {
-        const Sizes sizes = shardwise_bench::take_sizes(argc, argv, {.tables = 26, .rows = 100'000, .samples = 2048});
+        const Sizes standard{.tables = 26, .rows = 100'000, .samples = 2048};
+        const Sizes sizes = shardwise_bench::take_sizes(argc, argv, standard);
         const auto dim = static_cast<int>(shardwise_bench::take_number(argc, argv, "--dim=", 64));
         const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
         if (comm.rank() != 0) static_cast<void>(shardwise_bench::take_argument(argc, argv, "--benchmark_out=", ""));
-        const shardwise_bench::Output output{argc, argv,
-                                             "time: the median step, forward and backward, of the slowest rank (" +
-                                                 sizes.text() + " a rank, " + std::to_string(dim) +
-                                                 " columns); low_ms, high_ms: quartiles."};
+        const shardwise_bench::Output output{
+            argc, argv,
+            "time: the median step, forward and backward, of the slowest rank (" + sizes.text() + " a rank, " +
+                std::to_string(dim) + " columns); low_ms, high_ms: quartiles.",
+            shardwise_bench::sizes_help(standard) + "  --dim=N       columns (64)\n" + shardwise_bench::quick_help};
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw shardwise::BadInput{"see --help"};
         for (const char* sharding : {"row", "table"})
@@ -119,6 +121,7 @@ int main(int argc, char** argv) {
                         ->Iterations(quick ? 2 : 40)
                         ->UseManualTime()
                         ->Unit(benchmark::kMillisecond);
-        output.run(comm.rank() == 0);
+        if (!output.run(comm.rank() == 0))
+            throw shardwise::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
     });
 }

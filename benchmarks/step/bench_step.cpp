@@ -138,7 +138,12 @@ int main(int argc, char** argv) {
     const bool quick = shardwise_bench::take_number(argc, argv, "--quick=", 0) != 0;
     const shardwise_bench::Output output{argc, argv,
                                          "time: the median training step of the slowest rank; low_ms, high_ms: "
-                                         "quartiles. The parts are means of ranks."};
+                                         "quartiles. The parts are means of ranks.\n"
+                                         "sums: of dense products in float (0), in blocks (1, the default of "
+                                         "train_dlrm), in double (2).",
+                                         "  --rows=N          rows of each table (" + std::to_string(rows) +
+                                             ")\n  --sharding=NAME   where rows are, as train_dlrm takes it (row)\n" +
+                                             shardwise_bench::quick_help};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     for (const int ranks : {1, 2})
@@ -150,5 +155,5 @@ int main(int argc, char** argv) {
                     ->Iterations(quick ? 2 : 30)
                     ->UseManualTime()
                     ->Unit(benchmark::kMillisecond);
-    output.run();
+    return output.run() ? 0 : 2;
 }
