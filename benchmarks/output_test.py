@@ -21,9 +21,9 @@ def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def refused(*arguments):
+def refused(*arguments, command=(sys.argv[1],)):
     """What it says when it ends with status 2."""
-    run = subprocess.run([sys.argv[1], *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert run.returncode == 2, run
     return run.stderr
 
@@ -50,7 +50,11 @@ def main():
             file.write(output(*RUN, "--benchmark_format=json"))
         with open(path, encoding="utf-8") as file:
             runs = json.load(file)["benchmarks"]
-        table = output(sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py"), path)
+        to_table = (sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py"))
+        table = output(*to_table, path)
+        assert table.startswith("8 tables of 1000 rows, 8192 samples.\n"), table
+        assert refused(os.path.join(folder, "nope.json"), command=to_table).endswith("nope.json: cannot be read: No such file or directory\n")
+        assert "table.py lookup.json" in output(*to_table, "--help")
     for one in runs:
         assert one["GB_per_s"] > 0 and one["of_ceiling_low"] <= one["of_ceiling_high"], one
         assert f'| {one["median_ms"]:.2f} | {one["of_ceiling"]:.2f} |' in table, table

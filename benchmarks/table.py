@@ -35,15 +35,23 @@ import sys
 SIZES = ("tables", "rows", "samples")
 
 
+def fail(why):
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
 def runs(paths):
     """Name, arguments and counters of each run; the sizes of all runs are counters of each."""
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            try:
+        try:
+            with open(path, encoding="utf-8") as file:
                 content = json.load(file)
                 report = content["benchmarks"]
-            except (ValueError, KeyError, TypeError):
-                sys.exit(f"{path}: not what a benchmark prints with --benchmark_format=json; did it end?")
+        except OSError as error:
+            fail(f"{path}: cannot be read: {error.strerror}")
+        except (ValueError, KeyError, TypeError):
+            fail(f"{path}: not what a benchmark prints with --benchmark_format=json; did it end?")
+        else:
             for one in report:
                 name, *arguments = one["run_name"].split("/")
                 values = dict(argument.split(":") for argument in arguments if ":" in argument)
@@ -150,9 +158,15 @@ def rows_by_frequency(found):
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit(__doc__)
+    if len(sys.argv) < 2:
+        fail(__doc__)
+    if sys.argv[1] in ("-h", "--help"):
+        print(__doc__)
+        return
     found = list(runs(sys.argv[1:]))
+    sizes = {tuple(one[key] for key in SIZES) for _, _, one in found if "tables" in one}
+    if len(sizes) == 1:
+        print("%d tables of %d rows, %d samples.\n" % sizes.pop())
     for table in (kernels, exchanges, lambda found: all_to_all([f for f in found if f[0] != "counts"]), lambda found: all_to_all([f for f in found if f[0] != "sizes"]), steps, sharded_steps, rows_by_frequency):
         head, *rows = [*table(found)] or [[]]
         if not rows:

@@ -120,8 +120,8 @@ def measure(turns, arguments, processes, failed):
             if not processes:
                 return  # as `failed` says
             passed = time.monotonic() - begin
-            left = f"{60 * done / passed / total:6.1%} a minute, {passed / done * (total - done) / 60:.1f} min left" if done else ""
-            print(f"round {number + 1} of {arguments.rounds}: {turn.text():65} {left}", file=sys.stderr)
+            left = f"{60 * done / passed / total:.1%} of all a minute, {passed / done * (total - done) / 60:.1f} min left" if done else ""
+            print(f"round {number + 1} of {arguments.rounds}: {turn.text():65} {left}".rstrip(), file=sys.stderr)
             used, clock = processor_seconds(processes), time.monotonic()
             ours, theirs = {}, {}
             order = [None, *processes]
@@ -155,6 +155,7 @@ def start(arguments, chosen):
                     processes[release] = process
         if not_there:
             missing[release] = not_there
+            print(*summary.not_there({release: not_there}), sep="\n", file=sys.stderr)
     return processes, missing
 
 
@@ -176,18 +177,40 @@ def write(arguments, chosen, missing, failed, records):
         file.write("\n")
 
 
+def at_least(least, kind):
+    """A type of argparse: numbers from `least` on."""
+    def number(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not value >= least:
+            raise argparse.ArgumentTypeError(f"'{text}': give a {'whole ' if kind is int else ''}number, at least {least}")
+        return value
+    return number
+
+
+def new_file(path):
+    """A type of argparse: a file that can be written."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.path.isdir(folder) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"'{path}': no file can be written there: give one in a folder that there is, and that is yours")
+    return path
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
                         help="a few small shapes and one model, one round, half a million rows a table: does it work?")
-    parser.add_argument("--rounds", type=int, help="turns of each shape (default: 3, with --quick 1)")
+    parser.add_argument("--rounds", type=at_least(1, int), metavar="N", help="turns of each shape (default: 3, with --quick 1)")
     parser.add_argument("--only", metavar="TEXT", default="", help="shapes whose name has this text, such as 'dim 64', "
-                        "'26 x', 'small' or 'row-wise': --dry shows the names")
+                        "'26 x', 'small' (a DLRM) or 'row-wise' (over processes): --dry shows the names")
     parser.add_argument("--releases", nargs="+", metavar="VERSION", default=[], help="releases of FBGEMM, each with the PyTorch and "
-                        f"TorchRec that fit it (default: {' '.join(release.fbgemm for release in releases.RELEASES)})")
+                        f"TorchRec that fit it (default: {' '.join(release.fbgemm for release in releases.RELEASES)}); others are to be "
+                        "added to RELEASES in releases.py, beside this file")
     parser.add_argument("--environments", default=os.path.join(ROOT, "build/peers"), metavar="FOLDER",
                         help="where the releases' virtual environments are, or are made (default: build/peers)")
-    parser.add_argument("--memory", type=float, default=9.0, metavar="GB",
+    parser.add_argument("--memory", type=at_least(0, float), default=9.0, metavar="GB",
                         help="leave out PyTorch's Adagrad where it needs more, as it does at dim 128 (default: %(default)s); "
                         "all else needs up to 5 GB")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"), metavar="FOLDER",
@@ -195,7 +218,7 @@ def parse():
     parser.add_argument("--mpiexec", default="mpirun", metavar="PROGRAM",
                         help="starts shardwise's ranks (default: %(default)s); without it nothing sharded is measured")
     parser.add_argument("--no-huge-pages", action="store_true", help="peers on small pages, PyTorch's default")
-    parser.add_argument("--json", metavar="FILE", help="write all numbers there, after every turn")
+    parser.add_argument("--json", metavar="FILE", type=new_file, help="write all numbers there, after every turn")
     parser.add_argument("--dry", action="store_true", help="show what would be measured, by which commands, and end")
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (1 if arguments.quick else 3)
@@ -212,22 +235,26 @@ def main():
         for turn in turns:
             print(turn.text())
             print("".join(f"  {' '.join(full_command(arguments, ranks, command))}\n" for ranks, command, _ in programs(turn)), end="")
-        print("\nbeside " + ";\nbeside ".join(release.text() for release in chosen))
+        print("\nbeside " + ";\nbeside ".join(f"{release.text()} ({'there' if releases.stamped(release, arguments.environments) else 'to be installed, 2 GB to fetch'})"
+                                            for release in chosen))
         return
     failed = []
     sharded = os.path.join(arguments.build, "benchmarks/bench_sharded_step")
-    if any(isinstance(turn, Sharded) for turn in turns) and not (shutil.which(arguments.mpiexec) and os.access(sharded, os.X_OK)):
-        failed.append(f"steps over processes, which need {arguments.mpiexec} and {sharded}")
+    lacking = ([] if shutil.which(arguments.mpiexec) else [f"--mpiexec {arguments.mpiexec}: no such program"])
+    lacking += [] if os.access(sharded, os.X_OK) else [f"{sharded} is not there, as where the library was built without MPI"]
+    if lacking and any(isinstance(turn, Sharded) for turn in turns):
+        failed.append(f"steps over processes: {'; '.join(lacking)}")
         turns = [turn for turn in turns if not isinstance(turn, Sharded)]
         if not turns:
-            sys.exit(f"Not measured: {failed[0]}")
+            sys.exit(f"Not measured: {failed[0]}; --only '{arguments.only}' chose nothing else")
     for program in dict.fromkeys(command[0] for turn in turns for _, command, _ in programs(turn)):
         if not os.access(os.path.join(arguments.build, program), os.X_OK):
-            sys.exit(f"{os.path.join(arguments.build, program)} is not there: ./quickstart --build-only builds it")
+            sys.exit(f"{os.path.join(arguments.build, program)} is not there: ./quickstart --build-only builds it in build/release, where "
+                     "--build points unless told otherwise")
     processes, missing = start(arguments, chosen)
     try:
         if not processes:
-            sys.exit(f"no release of the peers is there.{summary.remarks([], missing, failed)}")
+            sys.exit(f"No release of the peers is there, so nothing is measured.\n{summary.remarks([], missing, failed)}".rstrip())
         measured = []
         for one in measure(turns, arguments, processes, failed):
             measured.append(one)
@@ -237,6 +264,8 @@ def main():
         for process in processes.values():
             process.close()
     records = summary.summarize(measured, chosen)
+    print(f"\n{processor()}; medians of {arguments.rounds} round{'s'[:arguments.rounds > 1]}. times: how many times as long as shardwise the "
+          "peer takes; above 1 shardwise is faster.\n")
     print(summary.table(records), summary.fastest(records), summary.remarks(records, missing, failed), sep="\n", end="")
 
 

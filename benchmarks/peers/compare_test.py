@@ -120,10 +120,10 @@ def check_process():
         process.close()
 
 
-def compare(*arguments):
+def compare(*arguments, status=1):
     ran = subprocess.run([sys.executable, "-B", os.path.join(HERE, "compare.py"), "--quick", "--only", "dim 16, bag 1,", "--build", BUILD,
                           *arguments], text=True, capture_output=True, check=False, env=os.environ | {"PIP_NO_INDEX": "1"})
-    assert ran.returncode == 1 and "Traceback" not in ran.stderr, ran
+    assert ran.returncode == status and "Traceback" not in ran.stderr, ran
     return ran.stderr
 
 
@@ -131,8 +131,19 @@ def check_not_installed():
     """From no package index, nothing can be."""
     with tempfile.TemporaryDirectory() as folder:
         said = compare("--environments", folder, "--releases", OLD.fbgemm)
-    assert f"\nPyTorch {OLD.torch}, FBGEMM {OLD.fbgemm}, TorchRec {OLD.torchrec} are not there: " in said, said
+        assert not os.listdir(folder), os.listdir(folder)  # nothing is left of what failed
+    assert f"\nPyTorch {OLD.torch}, FBGEMM {OLD.fbgemm}, TorchRec {OLD.torchrec} are not there: pip cannot install torch==" in said, said
+
+
+def check_refused():
+    """Before anything is installed or measured."""
     assert "--releases 1.2: no such release" in compare("--releases", "1.2")
+    for wrong, said in ((["--rounds", "0"], "--rounds: '0': give a whole number, at least 1"), (["--rounds", "two"], "'two'"),
+                        (["--memory", "-3"], "--memory: '-3': give a number, at least 0"),
+                        (["--json", os.path.join(HERE, "nowhere", "x.json")], "no file can be written there"), (["--json", HERE], "no file")):
+        assert said in compare(*wrong, status=2), wrong
+    assert "--mpiexec nope: no such program" in compare("--only", "row-wise", "--mpiexec", "nope")
+    assert "--build points" in compare("--build", os.path.join(HERE, "nowhere"))
 
 
 check_fastest()
@@ -141,3 +152,4 @@ check_said()
 check_turns()
 check_process()
 check_not_installed()
+check_refused()

@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from typing import NamedTuple
@@ -46,7 +47,8 @@ def choose(names):
     known = {release.fbgemm: release for release in RELEASES}
     for name in names:
         if name not in known:
-            sys.exit(f"--releases {name}: no such release of FBGEMM is known here; give some of {' '.join(known)}")
+            sys.exit(f"--releases {name}: no such release of FBGEMM is known here; give some of {' '.join(known)}, or add it to RELEASES in "
+                     f"{os.path.abspath(__file__)}")
     return [release for release in RELEASES if not names or release.fbgemm in names]
 
 
@@ -73,15 +75,27 @@ def last_error(pip):
     return " ".join(lines[0].replace("ERROR: ", "").split())
 
 
+def pins_of(release, environments):
+    """The file that says what was installed in an environment, and what it has to say."""
+    return os.path.join(environments, release.fbgemm, "pins.json"), json.loads(json.dumps(release.packages()))
+
+
+def stamped(release, environments):
+    """Whether the release was installed before."""
+    stamp, pins = pins_of(release, environments)
+    if not os.path.exists(stamp):
+        return False
+    with open(stamp, encoding="utf-8") as file:
+        return json.load(file) == pins
+
+
 def install(release, environments):
     """Makes a release's environment, and keeps one that is there. Returns, by peer, why it could not be installed."""
+    if stamped(release, environments):
+        return {}
     folder = os.path.join(environments, release.fbgemm)
-    stamp = os.path.join(folder, "pins.json")
-    pins = json.loads(json.dumps(release.packages()))
-    if os.path.exists(stamp):
-        with open(stamp, encoding="utf-8") as file:
-            if json.load(file) == pins:
-                return {}
+    mine = not os.path.exists(folder)
+    stamp, pins = pins_of(release, environments)
     python = python_of(release, environments)
     missing = {}
     if not is_whole(look(python), release):
@@ -96,8 +110,10 @@ def install(release, environments):
             pip = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages], text=True,
                                  stdout=sys.stderr, stderr=subprocess.PIPE, check=False)
             if pip.returncode:
-                missing[peer] = f"pip: {last_error(pip)}"
-        if "PyTorch" in missing:
+                missing[peer] = f"pip cannot install {packages[-1] if '--no-deps' in packages else packages[0]}: {last_error(pip)}"
+        if "PyTorch" in missing:  # the others need it
+            if mine:
+                shutil.rmtree(folder)
             return {peer: missing["PyTorch"] for peer in PEERS}
         if missing or not is_whole(look(python), release):  # what cannot be imported is said by whoever measures
             return missing

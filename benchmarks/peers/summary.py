@@ -76,7 +76,7 @@ def table(records):
         for peer in PEERS:
             p = one["peers"].get(peer, {"left_out": ""})
             line += ([p["left_out"], "", "", ""] if "left_out" in p else
-                     [f"{p['ms']:.2f}", p["release"], f"{p['ratio']:.2f}", f"{p['low']:.2f} to {p['high']:.2f}"])
+                     [f"{p['ms']:.2f}", p["release"], f"{p['ratio']:.2f}", f"{p['low']:.2f} to {p['high']:.2f}" if len(p["rounds"]) > 1 else ""])
         lines.append(line)
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
@@ -94,16 +94,23 @@ def fastest(records):
     return "".join(lines)
 
 
+def not_there(missing):
+    """A sentence for each reason. `missing`: by release and peer, why."""
+    lines = []
+    for release, peers in missing.items():
+        why = {}
+        for peer, reason in peers.items():
+            why.setdefault(reason, []).append(f"{peer} {release.version(peer)}")
+        lines += [f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} not there: {reason}" for reason, names in why.items()]
+    return lines
+
+
 def remarks(records, missing, failed):
     """What was disturbed, is not there, or failed: a sentence each. `missing`: by release and peer, why."""
     lines = []
     waited = dict.fromkeys(one["text"] for one in records if one["busy"] is not None and one["busy"] < QUIET)
     if waited:
         lines.append(f"Other programs held the processor more than {1 - QUIET:.0%} of a turn, so do not trust: {'; '.join(waited)}.")
-    for release, peers in missing.items():
-        why = {}
-        for peer, reason in peers.items():
-            why.setdefault(reason, []).append(f"{peer} {release.version(peer)}")
-        lines += [f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} not there: {reason}" for reason, names in why.items()]
+    lines += not_there(missing)
     lines += [f"Not measured: {sentence}" for sentence in dict.fromkeys(failed)]
     return "".join(f"\n{line}\n" for line in lines)
