@@ -133,7 +133,7 @@ class RowRuleOf final : public RowRule {
             rule.element(shared, weights[d], 0.0F + gradient[d], state[static_cast<int>(Slot) * dim + d]...);
         };
         if constexpr (Dim == 16) {
-            // Unrolled, GCC 12 takes columns one by one. nvcc does not know the pragma.
+            // Unrolled, as at -O3, GCC 12 takes columns one by one. nvcc does not know the pragma.
 #if !defined(__CUDACC__)
 #pragma GCC unroll 1
 #endif
