@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 # shardwise_test(NAME <name> SOURCES <file>... [LIBRARIES <target>...] [RANKS <n>...] [MPI_RANKS <n>...] [OWN_MAIN]
-#                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>])
+#                [SANITIZERS asan tsan] [LABELS <label>...] [TIMEOUT <seconds>] [PARTS <n>])
 #
 # One GoogleTest executable, test_<name>, with RapidCheck at hand; usually all files of a folder. They are compiled
 # together, up to sixteen in one translation unit, since what costs is GoogleTest, RapidCheck and templates that files
@@ -10,6 +10,7 @@
 # apart. To run what one file holds: `test_<name> --gtest_filter='<its suite>.*'`. A program of its own is for what
 # needs a process of its own (environment, threads of a BLAS, operator new), other libraries, other sanitizers, or an
 # optimizer. It is one CTest test, `<name>`, or
+#   - with PARTS, n of about as many cases each, `<name>.part<i>`: no run is long, and they may run side by side;
 #   - with RANKS, one a count: `<name>.ranks<n>`, which finds n in the environment as SHARDWISE_TEST_RANKS;
 #   - with MPI_RANKS, also one a count: `<name>.mpi<n>`, run by `mpirun -np n`. Such a test usually brings its OWN_MAIN.
 # LIBRARIES is shardwise::core unless given; bodies are those of shardwise::compiled, where that is built. A test that
@@ -44,7 +45,7 @@ function(shardwise_missing_tiers RESULT)
 endfunction()
 
 function(shardwise_test)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN" "NAME;TIMEOUT"
+    cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_MAIN" "NAME;TIMEOUT;PARTS"
         "SOURCES;LIBRARIES;RANKS;MPI_RANKS;SANITIZERS;LABELS")
     if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
         message(FATAL_ERROR "shardwise_test: needs NAME and SOURCES, does not know '${arg_UNPARSED_ARGUMENTS}'")
@@ -81,7 +82,16 @@ function(shardwise_test)
     target_link_libraries(${target} PRIVATE
         shardwise_build_flags ${arg_LIBRARIES} $<IF:$<BOOL:${arg_OWN_MAIN}>,GTest::gtest,GTest::gtest_main> rapidcheck)
 
-    if(NOT arg_RANKS AND NOT arg_MPI_RANKS)
+    if(arg_PARTS)
+        foreach(part RANGE 1 ${arg_PARTS})
+            math(EXPR index "${part} - 1")
+            set(test ${arg_NAME}.part${part})
+            add_test(NAME ${test} COMMAND ${target})
+            set_tests_properties(${test} PROPERTIES
+                ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_PARTS};GTEST_SHARD_INDEX=${index}")
+            list(APPEND tests ${test})
+        endforeach()
+    elseif(NOT arg_RANKS AND NOT arg_MPI_RANKS)
         add_test(NAME ${arg_NAME} COMMAND ${target})
         set(tests ${arg_NAME})
     endif()
