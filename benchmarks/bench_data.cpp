@@ -312,8 +312,8 @@ int main(int argc, char** argv) {
                                          "of_ceiling: the time of a pass that does what cannot be left out (search for "
                                          "ends of lines, unpack, read, or write), "
                                          "over that time; 1 is as fast (quartiles of runs side by side).",
-                                         "  --file=FILE   click logs to read; without, they are made up\n  --mib=N     "
-                                         "  of data to read, each way (64)\n"};
+                                         "  --file=FILE   click logs to read; without, they are made up\n"
+                                         "  --mib=N       of data to read, each way (64)\n"};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     std::string lines = made_lines();

@@ -137,9 +137,8 @@ int main(int argc, char** argv) {
         argc, argv,
         "time: the median exchange, every thread sending each other one a message of so many bytes; GB/s of all "
         "messages.\n"
-        "of_ceiling: the time that as many copies take on all cores, over that time; 1 is as fast (quartiles of runs "
-        "side "
-        "by side).",
+        "of_ceiling: the time that as many copies take on all cores, over that time; 1 is as fast (quartiles of "
+        "runs side by side).",
         shardwise_bench::quick_help};
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

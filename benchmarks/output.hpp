@@ -96,6 +96,9 @@ class Table final : public benchmark::BenchmarkReporter {
     int name_width_ = 0;
 };
 
+/// What a program says where Output::run() has nothing to run.
+inline constexpr const char* nothing_matches = "--benchmark_filter: nothing matches it; see --benchmark_list_tests";
+
 /// Runs what is registered, and prints a Table where the command line asks for no other format.
 class Output {
   public:

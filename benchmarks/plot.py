@@ -83,7 +83,7 @@ def read(paths, tables):
         add(name, zipf, bag, "ceiling", dim, ratio * beside)
     if len(sizes) != 1:
         fail(f"the files have {', '.join('%d tables of %d rows, %d samples' % one for one in sorted(sizes)) or 'nothing'} where "
-                 f"--tables is {tables}; give what was measured with one size")
+             f"--tables is {tables}; give what was measured with one size")
     return lines, dict(zip(SIZES, sizes.pop())), ", ".join(sorted(processors))
 
 

@@ -256,7 +256,6 @@ int main(int argc, char** argv) {
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw sw::BadInput{"see --help"};
         register_all(Bench{comm}, comm.size(), quick);
-        if (!output.run(comm.rank() == 0))
-            throw sw::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
+        if (!output.run(comm.rank() == 0)) throw sw::BadInput{shardwise_bench::nothing_matches};
     });
 }

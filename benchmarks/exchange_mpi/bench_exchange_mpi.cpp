@@ -102,7 +102,6 @@ int main(int argc, char** argv) {
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) throw shardwise::BadInput{"see --help"};
         shardwise_bench::register_exchanges(
             "exchange_mpi", [&](benchmark::State& state) { exchange(state, comm); }, {comm.size()}, quick);
-        if (!output.run(comm.rank() == 0))
-            throw shardwise::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
+        if (!output.run(comm.rank() == 0)) throw shardwise::BadInput{shardwise_bench::nothing_matches};
     });
 }

@@ -290,7 +290,7 @@ void run(int argc, char** argv, Setup& setup, const Run& on_all_ranks, bool repo
                 ->Iterations(steps)
                 ->UseManualTime()
                 ->Unit(benchmark::kMillisecond);
-    if (!output.run(reports)) throw sw::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
+    if (!output.run(reports)) throw sw::BadInput{shardwise_bench::nothing_matches};
 }
 
 }  // namespace

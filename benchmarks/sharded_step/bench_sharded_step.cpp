@@ -121,7 +121,6 @@ int main(int argc, char** argv) {
                         ->Iterations(quick ? 2 : 40)
                         ->UseManualTime()
                         ->Unit(benchmark::kMillisecond);
-        if (!output.run(comm.rank() == 0))
-            throw shardwise::BadInput{"--benchmark_filter: nothing matches it; see --benchmark_list_tests"};
+        if (!output.run(comm.rank() == 0)) throw shardwise::BadInput{shardwise_bench::nothing_matches};
     });
 }
