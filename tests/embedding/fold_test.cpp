@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,30 +97,30 @@ sw::RowSet group(const Bags& bags, sw::RowGroups& groups, std::pmr::memory_resou
 /// The sums of all rows, by a loop of its own over the bags: rank by rank, host by host, in `Sum`.
 template <class Sum>
 std::vector<float> expected_sums(const Bags& bags, const sw::RowSet& set, bool one_sum) {
+    const auto dim = static_cast<std::size_t>(bags.dim);
+    const auto host_of = [&](std::size_t bag) { return bags.topology.host_of(bags.sources[bag]); };
     std::vector<float> sums;
     for (std::int64_t i = 0; i < set.touched(); ++i) {
         const sw::LocalRow row = set.terms(i).row;
-        std::vector<std::int64_t> times;  // (bag): its keys of the row
-        for (const auto& ids : bags.ids)
-            times.push_back(std::count(ids.begin(), ids.end(), row));
-        for (int d = 0; d < bags.dim; ++d) {
-            Sum total{0};
-            Sum host{0};
-            Sum rank{0};
-            for (std::size_t b = 0; b < bags.ids.size(); ++b) {
-                for (std::int64_t n = 0; n < times[b]; ++n)
-                    rank = std::fma(static_cast<Sum>(bags.weights[b]), static_cast<Sum>(bags.gradient(b)[d]), rank);
-                const bool last = b + 1 == bags.ids.size();
-                if (one_sum ? !last : !last && bags.sources[b + 1] == bags.sources[b]) continue;
-                host += rank;
-                rank = 0;
-                const auto host_of = [&](std::size_t bag) { return bags.topology.host_of(bags.sources[bag]); };
-                if (!last && !one_sum && host_of(b + 1) == host_of(b)) continue;
-                total += host;
-                host = 0;
+        std::vector<Sum> total(dim);
+        std::vector<Sum> host(dim);
+        std::vector<Sum> rank(dim);
+        for (std::size_t b = 0; b < bags.ids.size(); ++b) {
+            const auto keys = std::count(bags.ids[b].begin(), bags.ids[b].end(), row);
+            const bool last = b + 1 == bags.ids.size();
+            const bool ends_rank = last || (!one_sum && bags.sources[b + 1] != bags.sources[b]);
+            const bool ends_host = last || (!one_sum && host_of(b + 1) != host_of(b));
+            if (keys == 0 && !ends_rank) continue;
+            for (std::size_t d = 0; d < dim; ++d) {
+                for (std::int64_t n = 0; n < keys; ++n)
+                    rank[d] =
+                        std::fma(static_cast<Sum>(bags.weights[b]), static_cast<Sum>(bags.gradient(b)[d]), rank[d]);
+                if (ends_rank) host[d] += std::exchange(rank[d], 0);
+                if (ends_host) total[d] += std::exchange(host[d], 0);
             }
-            sums.push_back(static_cast<float>(total) + 0.0F);
         }
+        for (const Sum sum : total)
+            sums.push_back(static_cast<float>(sum) + 0.0F);
     }
     return sums;
 }

@@ -41,6 +41,7 @@ SHARDWISE_INLINE void ExpectedRows::read(const TableUse& use, const Where& where
             cells_[cell].used += p[i] > 0.0 ? 1 : 0;
             for (std::size_t n = 0; n < numbers; ++n) {
                 const double chance = touched[i * numbers + n];
+                if (chance == 0.0) continue;
                 Touched& of = touched_[cell * numbers + n];
                 of.rows.mean += chance;
                 if (!of.even) of.rows.remainders.add(chance);
