@@ -51,17 +51,15 @@ const float* tables(int dim) {
 /// Reads each row once and, if `Write`, writes each output once; sums all rows of a bag into a few registers.
 template <int Dim, bool Write>
 void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead& ahead) {
+    const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * Dim; };
     std::int64_t i = 0;
     Line all{};
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         Line sum[4] = {};
         for (const std::int64_t end = i + (a.lengths == nullptr ? 1 : a.lengths[bag]); i < end; ++i) {
-            if (i + ahead.rows < a.ids)
-                shardwise_bench::prefetch(a.table + static_cast<std::int64_t>(a.rows[i + ahead.rows]) * Dim, Dim,
-                                          ahead.second_cache);
-            const float* row = a.table + static_cast<std::int64_t>(a.rows[i]) * Dim;
+            shardwise_bench::prefetch(ahead, i, a.ids, Dim, row);
             for (int d = 0; d < Dim; d += line_floats)
-                sum[d / line_floats % 4] += *reinterpret_cast<const Line*>(row + d);
+                sum[d / line_floats % 4] += *reinterpret_cast<const Line*>(row(i) + d);
         }
         if constexpr (Write) {
             for (int d = 0; d < Dim; d += line_floats)

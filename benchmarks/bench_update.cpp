@@ -90,14 +90,12 @@ struct Ceiling {
     }
     void update_rows(std::size_t distinct, int dim, const shardwise_bench::Ahead& ahead) const {
         const Line change = Line{} + 1e-9F;
-        for (std::size_t i = 0; i < distinct; ++i) {
-            const std::size_t next = i + static_cast<std::size_t>(ahead.rows);
-            if (next < distinct) {
-                const auto row = static_cast<std::int64_t>(spare[next]);
-                shardwise_bench::prefetch(weights + row * dim, dim, ahead.second_cache);
-                shardwise_bench::prefetch(moments + row, 1, ahead.second_cache);
-            }
-            const auto row = static_cast<std::int64_t>(spare[i]);
+        const auto rows = static_cast<std::int64_t>(distinct);
+        const auto of = [&](std::int64_t i) { return static_cast<std::int64_t>(spare[static_cast<std::size_t>(i)]); };
+        for (std::int64_t i = 0; i < rows; ++i) {
+            shardwise_bench::prefetch(ahead, i, rows, dim, [&](std::int64_t at) { return weights + of(at) * dim; });
+            shardwise_bench::prefetch(ahead, i, rows, 1, [&](std::int64_t at) { return moments + of(at); });
+            const std::int64_t row = of(i);
             moments[row] += change[0];
             for (int d = 0; d < dim; d += line_floats)
                 *reinterpret_cast<Line*>(weights + row * dim + d) += change;

@@ -201,13 +201,15 @@ inline void report(benchmark::State& state, std::int64_t bytes, const Times& ker
 using Line = shardwise::detail::Floats;
 inline constexpr int line_floats = shardwise::detail::register_floats;
 
-/// How a ceiling prefetches: rows ahead, and into which cache.
+/// How a ceiling prefetches: rows ahead, and into which cache; and how many ahead once more into the first (0: not).
 struct Ahead {
     std::int64_t rows;
     bool second_cache;
+    std::int64_t near = 0;
 };
 /// Ceilings are measured with all of these, run by run, and the one with the best median counts.
-inline constexpr Ahead prefetches[] = {{8, false}, {24, false}, {24, true}, {48, true}, {96, true}};
+inline constexpr Ahead prefetches[] = {{8, false}, {24, false},    {24, true},     {48, true},
+                                       {96, true}, {96, true, 20}, {256, true, 20}};
 
 /// Times by kind of prefetch.
 class TimesAhead {
@@ -227,14 +229,19 @@ class TimesAhead {
     std::array<Times, std::size(prefetches)> times_;
 };
 
-inline void prefetch(const float* row, int dim, bool second_cache) {
-    for (int d = 0; d < dim; d += 16) {
-        if (second_cache) {
-            __builtin_prefetch(row + d, 0, 2);
+/// Asks for the lines of the rows that `ahead` says, `at` being the one that is read now. `row(i)`: where row i is.
+template <class Row>
+[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, std::int64_t at, std::int64_t rows, int dim, Row row) {
+    asm volatile("");  // see shardwise/core/prefetch.hpp
+    const std::int64_t later = at + ahead.rows;
+    for (int d = 0; later < rows && d < dim; d += 16) {
+        if (ahead.second_cache) {
+            __builtin_prefetch(row(later) + d, 0, 2);
         } else {
-            __builtin_prefetch(row + d, 0, 3);
+            __builtin_prefetch(row(later) + d, 0, 3);
         }
     }
+    if (ahead.near > 0 && at + ahead.near < rows) __builtin_prefetch(row(at + ahead.near), 0, 3);
 }
 
 }  // namespace shardwise_bench

@@ -16,11 +16,15 @@ namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
 
-/// How many rows ahead to ask for rows: where each is also a row of output, which takes as many of the lines that a
-/// core can wait for, half as far.
+/// How many rows ahead to ask for rows: of small ones as many as fill 16 KiB. Where bags have one id, each is also a
+/// row of output, which takes as many of the lines that a core can wait for: half of what others take.
 inline std::int64_t lookup_ahead(const LookupArguments& a) {
-    return rows_ahead(a.dim) / (a.lengths == nullptr ? 2 : 1);
+    if (a.lengths == nullptr) return rows_ahead(a.dim) / 2;
+    return std::max<std::int64_t>(rows_ahead(a.dim), 256 / std::max((a.dim + 15) / 16, 1));
 }
+
+/// How many rows ahead to ask for a row's first line once more, into the first cache, where bags have more than one id.
+inline constexpr std::int64_t lookup_near = 20;
 
 /// How many rows of output ahead to ask for lines to write, `stride` floats apart: as many as lie in 16 KiB, 4 to 32.
 /// Measured: fewer are as good in wide matrices, more are slower.
@@ -29,16 +33,20 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
 }
 
 /// Adds up rows [i, end) from +0.0. \tparam Dim  the number of columns, which are kept in registers; 0: a.dim
-/// \param ahead  lookup_ahead(a)
-template <int Dim, bool Weighted>
+/// \tparam Near  whether to ask for rows again, lookup_near ahead  \param ahead  lookup_ahead(a)
+template <int Dim, bool Weighted, bool Near>
 [[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, std::int64_t ahead, std::int64_t i,
                                            std::int64_t end, float* __restrict out) {
     const int dim = Dim > 0 ? Dim : a.dim;
     const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
+    const auto ask = [&](std::int64_t now) {
+        if (now + ahead < a.ids) prefetch(row(now + ahead), dim);
+        if (Near && now + lookup_near < a.ids) __builtin_prefetch(row(now + lookup_near), 0, 3);
+    };
     if constexpr (Dim > 0) {
         std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
         for (; i < end; ++i) {
-            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+            ask(i);
             if constexpr (Weighted) {
                 sum.add(a.weights[i], row(i));
             } else {
@@ -49,7 +57,7 @@ template <int Dim, bool Weighted>
     } else {
         std::fill_n(out, dim, 0.0F);
         for (; i < end; ++i) {
-            if (i + ahead < a.ids) prefetch(row(i + ahead), dim);
+            ask(i);
             const float* __restrict from = row(i);
             for (int d = 0; d < dim; ++d)
                 out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
@@ -83,14 +91,14 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
                     prefetch(out, Dim > 0 ? Dim : a.dim);
                 }
             }
-            sum_bag<Dim, Weighted>(a, row_ahead, bag, bag + 1, a.out + bag * stride);
+            sum_bag<Dim, Weighted, false>(a, row_ahead, bag, bag + 1, a.out + bag * stride);
         }
         return;
     }
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
-        sum_bag<Dim, Weighted>(a, row_ahead, i, end, a.out + bag * stride);
+        sum_bag<Dim, Weighted, true>(a, row_ahead, i, end, a.out + bag * stride);
         i = end;
     }
 }
