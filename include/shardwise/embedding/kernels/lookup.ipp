@@ -17,7 +17,7 @@ namespace shardwise::inline SHARDWISE_ABI {
 namespace detail {
 
 /// How many rows ahead to ask for rows: of small ones as many as fill 16 KiB. Where bags have one id, each is also a
-/// row of output, which takes as many of the lines that a core can wait for: half of what others take.
+/// row of output, which takes as many of the lines that a core can wait for: half of rows_ahead().
 inline std::int64_t lookup_ahead(const LookupArguments& a) {
     if (a.lengths == nullptr) return rows_ahead(a.dim) / 2;
     return std::max<std::int64_t>(rows_ahead(a.dim), 256 / std::max((a.dim + 15) / 16, 1));
