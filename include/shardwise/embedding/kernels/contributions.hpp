@@ -32,6 +32,7 @@ struct Contributions {
     std::int64_t count = 0;
     const float* even = nullptr;  ///< that of a number is even[number * stride ...], of weight 1; null: as listed
     std::int64_t stride = 0;
+    const double* squares = nullptr;  ///< (count), where they lie evenly: the sum of squares of each; null: not made
 
     [[nodiscard]] bool one_source() const noexcept { return list == nullptr; }
     [[nodiscard]] const float* even_terms(std::uint64_t number) const noexcept {

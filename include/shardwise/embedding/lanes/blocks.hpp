@@ -56,6 +56,7 @@ struct VectorBlock {
     std::int64_t stride = 0;
     int words = 1;                          ///< floats a column: 2 where columns are doubles (PlanPooling::words)
     const std::int32_t* gather = nullptr;   ///< (n): in memory, row i is at gather[i] * stride; null: at i * stride
+    const double* squares = nullptr;        ///< (n): of a gradient, the sum of squares of each row; null: not made
     const std::int32_t* samples = nullptr;  ///< (n): at home, whose the rows are, ascending; null: one a sample
     VectorsAre are = VectorsAre::in_memory;
     LookupArguments lookup;  ///< otherwise: how to look them up; `out` is the reader's

@@ -26,6 +26,8 @@ struct Lanes {
     std::vector<BatchShare> shares;
     std::vector<MatrixView<float>> output;          ///< (feature; behind modules, tower): where results are wanted
     std::vector<MatrixView<const float>> gradient;  ///< as output
+    /// (feature): the sum of squares of each row of its gradient; null: nobody has made them. Empty: null for all.
+    std::vector<const double*> squares;
     /// (feature): of a sequence, which rows of output and gradient are those of the batch's ids; null: 0, 1, 2, ...
     /// Empty: null for all.
     std::vector<const std::int32_t*> places;
@@ -42,6 +44,10 @@ struct Lanes {
     /// The places of a feature.
     [[nodiscard]] const std::int32_t* places_of(int feature) const {
         return places.empty() ? nullptr : at(places, feature);
+    }
+    /// The sums of squares of a feature.
+    [[nodiscard]] const double* squares_of(int feature) const {
+        return squares.empty() ? nullptr : at(squares, feature);
     }
     /// Takes over whose samples there are, before they are dealt.
     void share_as(const Lanes& other) {

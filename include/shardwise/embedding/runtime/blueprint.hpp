@@ -242,6 +242,7 @@ class LayerBlueprint {
     void place(const std::vector<int>& tower_of, std::int64_t room);
     void settle_tables(const LayerOptions& options);
     void check_clipping() const;
+    void want_squares(const LayerOptions& options);
     void take_digest(const Towers& towers, const RowPlan* rows);
     template <class Lanes>
     void bind(CostTree<Lanes>& tree, BatchKind kind) const;

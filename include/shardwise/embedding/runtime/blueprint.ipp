@@ -43,6 +43,7 @@ SHARDWISE_INLINE LayerBlueprint::LayerBlueprint(const Topology& topology, std::v
     }
     place(tower_of, options.room);
     check_clipping();
+    want_squares(options);
     if (has_hot_batches()) {
         hot_row_tiers_ = row_tiers_;
         hot_row_tiers_.tiers = 1;

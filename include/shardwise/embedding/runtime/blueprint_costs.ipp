@@ -188,6 +188,7 @@ SHARDWISE_INLINE LayerCost LayerBlueprint::predict_bound(std::vector<steps::Batc
         tally->begin_batch();
         tally_batch(batches, *tally, rank, kind);
         tally->need(4 * features_.output_elements(at(batches, rank)));
+        tally->need(8 * features_.squares(at(batches, rank).samples()));
     }
     MemoryTally* whole = tally;  // of a flight that has no halves
     if (tally != nullptr && bound_.has_halves() && kind == BatchKind::any) {
@@ -268,6 +269,7 @@ SHARDWISE_INLINE ExpectedLayerCost LayerBlueprint::expect_on(int first, const Wo
         tally.need(single ? 0 : 4 * given * samples);
         tally.need(given == features ? 0 : 4 * samples);
         tally.need(4 * rounded_up(features_.output_elements(tree.own.expected_batch)));
+        tally.need(8 * features_.squares(tree.own.expected_batch.samples()));
     }
     ExpectedLayerCost cost{.segments = {},
                            .forward = ExpectedTraffic{world()},

@@ -42,6 +42,23 @@ SHARDWISE_INLINE void LayerBlueprint::settle_tables(const LayerOptions& options)
                                    "', and the layer has no table of this name"})};
 }
 
+/// Of which results the look at gradients makes sums of squares: of those by whose gradients rows learn as they lie,
+/// on one rank. Rows of one line are squared as fast where they learn.
+SHARDWISE_INLINE void LayerBlueprint::want_squares(const LayerOptions& options) {
+    constexpr int few_columns = 32;
+    if (!options.check_gradients || topology_.ranks() > 1 || has_modules() || traits_.coalesced || row_tiers_.tiers > 0)
+        return;
+    for (const Part& part : parts_) {
+        if (part.placement.splits == Splits::columns) continue;  // their norms are of another step
+        for (const FeaturePlacement& feature : part.placement.features) {
+            LayerFeatures::Result& result = at(features_.results, feature.feature);
+            const int table = at(part.placement.tables, feature.table).table;
+            result.squares = result.pooled && !result.mean && feature.alone && result.dim >= few_columns &&
+                             at(settings_, table).rule->needs_row_norm();
+        }
+    }
+}
+
 /// \throws BadInput for a norm that is no number, and layers whose gradients are not there before a row changes
 SHARDWISE_INLINE void LayerBlueprint::check_clipping() const {
     const float norm = clip_norm_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,6 +26,8 @@ struct LayerFeatures {
         bool pooled = true;
         bool mean = false;
         int column = 0;  ///< of the pooled matrix; of a sequence: its number among those
+        /// The look at a gradient's numbers makes the sum of squares of each of its rows: the rule wants it.
+        bool squares = false;
     };
 
     std::vector<std::string> names;
@@ -40,6 +43,10 @@ struct LayerFeatures {
     /// With modules: what each tower returns.
     void become_towers(const std::vector<int>& outputs);
 
+    /// Sums of squares that a look at the gradient of so many samples makes.
+    [[nodiscard]] std::int64_t squares(std::int64_t samples) const {
+        return samples * std::count_if(results.begin(), results.end(), [](const Result& r) { return r.squares; });
+    }
     /// Elements of the result of a batch. \tparam Batch  steps::BatchView, or what is expected of one
     template <class Batch>
     [[nodiscard]] auto output_elements(const Batch& batch) const {

@@ -13,6 +13,7 @@
 #include "shardwise/core/buffer.hpp"
 #include "shardwise/core/config.hpp"
 #include "shardwise/core/matrix.hpp"
+#include "shardwise/embedding/kernels/finite.hpp"
 #include "shardwise/embedding/lanes/lanes.hpp"
 #include "shardwise/embedding/runtime/features.hpp"
 #include "shardwise/plan/flight.hpp"
@@ -47,7 +48,8 @@ struct LayerState {
         : features{&of},
           frame{itinerary.program(), states},
           flight{itinerary, frame.parts(), comm, memory, std::move(carrier)},
-          buffer{memory} {
+          buffer{memory},
+          squares{memory} {
         lanes().batch.on(memory);
     }
 
@@ -55,7 +57,9 @@ struct LayerState {
     Frame<steps::Lanes> frame;
     Flight flight;
     Buffer<float> buffer;
-    std::vector<MatrixView<const float>> sequences;      // (sequence)
+    Buffer<double> squares;                          // (result that wants them, sample): LayerFeatures::Result::squares
+    std::vector<RowPart> parts;                      // (pooled result): of a row of the gradient
+    std::vector<MatrixView<const float>> sequences;  // (sequence)
     std::vector<std::span<const std::int32_t>> lengths;  // (sequence)
     LayerFlight* handle = nullptr;
     LagSchedule* schedule = nullptr;  // of flights that may be apart
@@ -81,6 +85,7 @@ struct LayerState {
 
   private:
     [[nodiscard]] std::string wrong_gradient(const LayerVectors& given);
+    [[nodiscard]] bool pooled_finite(const MatrixView<const float>& given);
     [[nodiscard]] std::string wrong_number(const MatrixView<const float>& of, std::size_t result);
 };
 

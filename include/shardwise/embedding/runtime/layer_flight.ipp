@@ -3,47 +3,19 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "shardwise/core/at.hpp"
-#include "shardwise/core/prefetch.hpp"
 #include "shardwise/core/text.hpp"
+#include "shardwise/embedding/kernels/finite.hpp"
 #include "shardwise/embedding/runtime/layer_flight.hpp"
 
 namespace shardwise::inline SHARDWISE_ABI {
 
 namespace detail {
-
-/// Whether no number has all bits of an exponent set.
-/// \tparam Columns  of each row, which the compiler knows then; 0: of.columns()
-template <int Columns>
-bool rows_finite(const MatrixView<const float>& of) {
-    constexpr std::uint32_t exponent = 0x7f800000U;
-    const int columns = Columns > 0 ? Columns : static_cast<int>(of.columns());
-    const std::int64_t ahead = rows_ahead(columns) / 2;
-    std::uint32_t bad = 0;
-    for (std::int64_t i = 0; i < of.rows(); ++i) {
-        if (i + ahead < of.rows()) prefetch(of.row(i + ahead), columns);
-        const float* const row = of.row(i);
-        for (int d = 0; d < columns; ++d)
-            bad |= (std::bit_cast<std::uint32_t>(row[d]) & exponent) == exponent ? 1U : 0U;
-    }
-    return bad == 0;
-}
-/// Whether all numbers are finite. In one piece they are looked at 64 at a time, and asked for 8 KiB ahead: what a core
-/// foresees by itself ends with each page.
-SHARDWISE_INLINE bool all_finite(const MatrixView<const float>& of) {
-    constexpr int together = 64;
-    if (of.stride() != of.columns()) return rows_finite<0>(of);
-    const std::int64_t count = of.rows() * of.columns();
-    const std::int64_t rest = count % together;
-    return rows_finite<together>({of.data(), count / together, together}) &&
-           rows_finite<0>({of.data() + (count - rest), 1, rest});
-}
 
 SHARDWISE_INLINE void LayerState::share_out(std::span<const int> given, std::span<const std::int64_t> counts) {
     std::vector<steps::BatchShare>& shares = lanes().shares;
@@ -168,17 +140,33 @@ SHARDWISE_INLINE std::string LayerState::wrong_number(const MatrixView<const flo
     return {};
 }
 
+/// Makes the sums of squares that results want, out of the same read.
+SHARDWISE_INLINE bool LayerState::pooled_finite(const MatrixView<const float>& given) {
+    const std::int64_t wanted = features->squares(samples);
+    if (wanted == 0) return features->width == 0 || all_finite(given);
+    double* to = squares.resize(static_cast<std::size_t>(wanted)).data();
+    parts.clear();
+    for (const LayerFeatures::Result& result : features->results) {
+        double* const of_rows = result.squares ? to : nullptr;
+        lanes().squares.push_back(of_rows);
+        if (result.pooled) parts.push_back({.first = result.column, .columns = result.dim, .squares = of_rows});
+        if (result.squares) to += samples;
+    }
+    return all_finite(given, parts);
+}
+
 SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given, bool look_at_numbers) {
     auto& gradient = lanes().gradient;
     std::string wrong = wrong_gradient(given);
     gradient.clear();
+    lanes().squares.clear();
     if (wrong.empty())
         for (const LayerFeatures::Result& result : features->results)
             gradient.push_back(result.pooled ? given.pooled.columns_from(result.column, result.dim)
                                              : at(given.sequences, result.column));
     // Pooled ones lie side by side: all of a sample in one go.
     if (look_at_numbers && wrong.empty()) {
-        bool finite = features->width == 0 || all_finite(given.pooled);
+        bool finite = pooled_finite(given.pooled);
         for (const MatrixView<const float>& one : given.sequences)
             finite = finite && all_finite(one);
         for (std::size_t result = 0; result < gradient.size() && !finite && wrong.empty(); ++result)
@@ -186,6 +174,7 @@ SHARDWISE_INLINE void LayerState::bind_gradient(const LayerVectors& given, bool 
     }
     if (wrong.empty()) return;
     flight.env().error.note(FlightError::bad_input, wrong);
+    lanes().squares.clear();
     gradient.assign(lanes().output.begin(), lanes().output.end());  // stands in until all ranks know
 }
 

@@ -60,8 +60,12 @@ struct CutTablesBody {
         for (std::size_t p = 0; p < plans.size(); ++p) {
             auto& inside = view.branch(p).gradient;
             inside.clear();
-            for (const int feature : plans[p])
+            auto& squares = view.branch(p).squares;
+            squares.clear();
+            for (const int feature : plans[p]) {
                 inside.push_back(at(view.lanes().gradient, feature));
+                squares.push_back(view.lanes().squares_of(feature));
+            }
         }
     }
     template <class Cost>

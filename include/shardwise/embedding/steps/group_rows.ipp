@@ -187,7 +187,8 @@ struct GroupBody {
             });
             if (evenly) {
                 const VectorBlock& from = gradients[blocks.front()];
-                set.contributions = {.list = nullptr, .count = count, .even = from.data, .stride = from.stride};
+                set.contributions = {
+                    .list = nullptr, .count = count, .even = from.data, .stride = from.stride, .squares = from.squares};
             }
             return set;
         }

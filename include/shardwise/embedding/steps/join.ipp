@@ -135,6 +135,7 @@ struct CutBody {
                     gradient.columns_from(columns.first * pooling.words, columns.count * pooling.words);
                 VectorBlock& block = lanes.vectors.emplace_back(rows_in_memory(*head, part.data(), pooling.words));
                 block.stride = part.stride();
+                block.squares = lanes.squares_of(f);
                 if (pooling.pooled && !pooling.every_bag)
                     block.gather = view.tape<SplitTape>().block(placement, f, head->shard).samples;
                 else if (!pooling.pooled)

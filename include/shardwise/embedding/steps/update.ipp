@@ -106,8 +106,45 @@ struct UpdateBody {
                 row(RowSet::row(set.keys[set.first[i - set.singles]]), dim);
             }
         }
+        /// The same while `count` rows with one key are read, from the first on, before any is: a core waits for as
+        /// many lines as it can where it reaches many rows, and few are within its reach where each is squared between.
+        void together(std::int64_t first, std::int64_t count) const {
+            switch (set.dim) {
+                case 32:
+                    return together_as<32>(first, count);
+                case 64:
+                    return together_as<64>(first, count);
+                case 128:
+                    return together_as<128>(first, count);
+                default:
+                    return together_as<0>(first, count);
+            }
+        }
 
       private:
+        /// \tparam Dim  the number of columns; 0: set.dim
+        template <int Dim>
+        void together_as(std::int64_t first, std::int64_t count) const {
+            const int dim = Dim > 0 ? Dim : set.dim;
+            const std::int64_t behind = first + distance + count;
+            std::int64_t i = first + distance;
+            if (set.contributions.even != nullptr && slots.element == 0) {
+                const Ahead copy = *this;  // stays in registers
+                const std::int64_t end = std::min(behind, set.singles);
+                std::uint64_t last = copy.set.contributions.count;  // no number
+                for (; i < end; ++i) {
+                    const std::uint64_t key = copy.set.single[i];
+                    const auto at_row = static_cast<std::int64_t>(RowSet::row(key));
+                    prefetch(copy.weights + at_row * dim, dim);
+                    if (copy.slots.row > 0) prefetch(copy.row_state + at_row * copy.slots.row, 1);
+                    const std::uint64_t number = RowSet::number(key);
+                    if (number != last) prefetch(copy.set.contributions.even_terms(number), dim);
+                    last = number;
+                }
+            }
+            for (; i < behind; ++i)
+                (*this)(i - distance, dim);
+        }
         [[gnu::always_inline]] void row(LocalRow of, int dim) const {
             const auto at_row = static_cast<std::int64_t>(of);
             prefetch(weights + at_row * dim, dim);
@@ -217,12 +254,17 @@ struct UpdateBody {
         // In the order of samples: rows of a bag stand together. Without weights they share its gradient and its norm.
         learner(0, set.singles, [&](std::int64_t first, std::span<TouchedRow> touched) {
             if (Changes || !point_at_terms(set, first, touched)) return sum_up(first, touched);
-            norms.add(touched, set.dim, [&ahead, first](std::int64_t i, int dim) { ahead(first + i, dim); });
+            // A row of one line is squared before a core can wait for more.
+            if (set.dim <= 16)
+                return norms.add(touched, set.dim, [&ahead, first](std::int64_t i, int dim) { ahead(first + i, dim); });
+            ahead.together(first, std::ssize(touched));
+            if (set.contributions.squares == nullptr) norms.add(touched, set.dim, [](std::int64_t, int) {});
         });
         learner(set.singles, set.touched(), sum_up);
     }
 
-    /// Rows with one term of weight 1 need no sum of their own. \returns whether these all are such
+    /// Rows with one term of weight 1 need no sum of their own, and have its norm where that was made. \returns whether
+    /// these all are such
     static bool point_at_terms(const RowSet& set, std::int64_t first, std::span<TouchedRow> touched) {
         if (set.wide) return false;
         const std::uint64_t* const keys = set.single + first;
@@ -233,6 +275,9 @@ struct UpdateBody {
             ones &= of.weight == 1.0F;
             touched[i] = {.row = RowSet::row(keys[i]), .gradient = of.terms<float>(), .sum_of_squares = 0.0};
         }
+        if (const double* const squares = contributions.squares; squares != nullptr)
+            for (std::size_t i = 0; i < touched.size(); ++i)
+                touched[i].sum_of_squares = squares[RowSet::number(keys[i])];
         return ones;
     }
 };
