@@ -182,6 +182,62 @@ std::vector<float> learnt(RandomLayer of, bool look, unsigned seed) {
     return ranks[0];
 }
 
+/// For how many results a layer of two tables, of 16 and 32 columns, makes sums of squares.
+std::int64_t squared(const sw::LayerNames& names, const sw::LayerOptions& options, int ranks, bool two_features,
+                     const char* pooling) {
+    const bool mixed = names.shardings.size() > 1;
+    const std::vector<sw::TableConfig> tables{
+        {.name = "a",
+         .rows = 9,
+         .dim = 16,
+         .features = {"a"},
+         .sharding = mixed ? names.shardings.front() : "",
+         .load = 1.0F,
+         .pooling = names.pooling == "by_table" ? "sum" : ""},
+        {.name = "b",
+         .rows = 9,
+         .dim = 32,
+         .features = two_features ? std::vector<std::string>{"f", "g"} : std::vector<std::string>{"f"},
+         .sharding = mixed ? names.shardings.back() : "",
+         .load = 1.0F,
+         .pooling = pooling}};
+    return sw::draw_layer(sw::Topology{1, ranks}, tables, names, options).features().squares(1);
+}
+
+TEST(LookAtGradients, MakesSumsOfSquaresWhereRowsLearnByThem) {
+    const auto of = [](const sw::LayerNames& names, const sw::LayerOptions& options = {}, int ranks = 1,
+                       bool two_features = false,
+                       const char* pooling = "") { return squared(names, options, ranks, two_features, pooling); };
+    const auto by_table = [](auto set) {
+        sw::LayerOptions options;
+        set(options.by_table["*"]);
+        return options;
+    };
+    EXPECT_EQ(of({}), 1);
+    EXPECT_EQ(of({.shardings = {"table"}, .optimizer = "rowwise_adagrad_mean"}), 1);
+    EXPECT_EQ(of({.shardings = {"dp", "row"}}), 1);
+    EXPECT_EQ(of({.shardings = {"row"}, .collective = "hierarchical"}), 1);
+    EXPECT_EQ(of({}, {.groups = {.count = 2}}, 2), 1);
+    EXPECT_EQ(of({.pooling = "by_table"}, {}, 1, false, "sum"), 1);
+    EXPECT_EQ(of({.forward_wire = "bf16"}), 1);
+    EXPECT_EQ(of({}, by_table([](sw::TableSettings& of_all) { of_all.weight_decay = 0.1F; })), 1);
+
+    EXPECT_EQ(of({}, {}, 2), 0);
+    EXPECT_EQ(of({.optimizer = "sgd"}), 0);
+    EXPECT_EQ(of({}, {.check_gradients = false}), 0);
+    EXPECT_EQ(of({}, {}, 1, true), 0);
+    EXPECT_EQ(of({.pooling = "mean"}), 0);
+    EXPECT_EQ(of({.pooling = "none"}), 0);
+    EXPECT_EQ(of({.pooling = "by_table"}, {}, 1, false, "none"), 0);
+    EXPECT_EQ(of({.backward_wire = "bf16"}), 0);
+    EXPECT_EQ(of({.requests = "coalesced"}), 0);
+    for (const char* sharding : {"dp", "col", "flex"})
+        EXPECT_EQ(of({.shardings = {sharding}}), 0) << sharding;
+    EXPECT_EQ(of({.shardings = {"row", "dp"}}), 0);
+    EXPECT_EQ(of({}, by_table([](sw::TableSettings& of_all) { of_all.clip_value = 0.1F; })), 0);
+    EXPECT_EQ(of({}, by_table([](sw::TableSettings& of_all) { of_all.l2 = 0.1F; })), 0);
+}
+
 TEST(LookAtGradients, LeavesRowsWithTheBitsThatTheyLearnWithoutIt) {
     std::mt19937 random{5};
     for (unsigned trial = 0; trial < 120; ++trial) {

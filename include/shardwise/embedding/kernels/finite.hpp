@@ -36,19 +36,28 @@ struct RowPart {
     return (std::bit_cast<std::uint64_t>(number) & exponent) == exponent;
 }
 
+/// Whether one of so many numbers is not finite. \tparam Columns  how many, where the compiler is to know; 0:
+/// any_columns
+template <int Columns>
+[[nodiscard, gnu::always_inline]] inline bool some_not_finite(const float* row, int any_columns) noexcept {
+    const int columns = Columns > 0 ? Columns : any_columns;
+    std::uint32_t bad = 0;
+    for (int d = 0; d < columns; ++d)
+        bad |= not_finite(row[d]) ? 1U : 0U;
+    return bad != 0;
+}
+
 /// \tparam Columns  of each row, which the compiler knows then; 0: of.columns()
 template <int Columns>
 [[nodiscard]] bool rows_finite(const MatrixView<const float>& of) {
     const int columns = Columns > 0 ? Columns : static_cast<int>(of.columns());
     const std::int64_t ahead = rows_ahead(columns) / 2;
-    std::uint32_t bad = 0;
+    bool bad = false;
     for (std::int64_t i = 0; i < of.rows(); ++i) {
         if (i + ahead < of.rows()) prefetch(of.row(i + ahead), columns);
-        const float* const row = of.row(i);
-        for (int d = 0; d < columns; ++d)
-            bad |= not_finite(row[d]) ? 1U : 0U;
+        bad |= some_not_finite<Columns>(of.row(i), columns);
     }
-    return bad == 0;
+    return !bad;
 }
 /// Whether all numbers are finite. In one piece they are looked at 64 at a time, and asked for 8 KiB ahead: what a core
 /// foresees by itself ends with each page.
@@ -64,12 +73,8 @@ template <int Columns>
 /// One part of one row: \returns whether a number is not finite. No sum of squares of floats overflows a double, so
 /// that it is finite where all numbers are.
 [[nodiscard]] inline bool look_at_part(const float* row, const RowPart& part, std::int64_t i) {
-    if (part.squares == nullptr) {
-        bool bad = false;
-        for (int d = 0; d < part.columns; ++d)
-            bad |= not_finite(row[d]);
-        return bad;
-    }
+    if (part.squares == nullptr)
+        return part.columns == 16 ? some_not_finite<16>(row, 16) : some_not_finite<0>(row, part.columns);
     const double sum = [&] {
         switch (part.columns) {
             case 32:

@@ -42,19 +42,23 @@ SHARDWISE_INLINE void LayerBlueprint::settle_tables(const LayerOptions& options)
                                    "', and the layer has no table of this name"})};
 }
 
-/// Of which results the look at gradients makes sums of squares: of those by whose gradients rows learn as they lie,
-/// on one rank. Rows of one line are squared as fast where they learn.
+/// Of which results the look at gradients makes sums of squares: of those by whose gradients rows learn as they are
+/// given, on one rank. Rows of fewer columns are squared as fast where they learn.
 SHARDWISE_INLINE void LayerBlueprint::want_squares(const LayerOptions& options) {
-    constexpr int few_columns = 32;
-    if (!options.check_gradients || topology_.ranks() > 1 || has_modules() || traits_.coalesced || row_tiers_.tiers > 0)
+    constexpr int least_columns = 32;
+    if (!options.check_gradients || topology_.ranks() > 1 || has_modules() || traits_.coalesced || traits_.tiered ||
+        !traits_.wires.backward.exact)
         return;
-    for (const Part& part : parts_) {
-        if (part.placement.splits == Splits::columns) continue;  // their norms are of another step
-        for (const FeaturePlacement& feature : part.placement.features) {
+    const std::size_t of_each = parts_.size() / traits_.shardings.size();  // bags and sequences, or one of them
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const ShardingTraits& sharding = traits_.shardings[p / of_each];
+        if (!sharding.in_world || sharding.splits == Splits::columns) continue;  // another step makes sums, or norms
+        const Placement& placement = parts_[p].placement;
+        for (const FeaturePlacement& feature : placement.features) {
             LayerFeatures::Result& result = at(features_.results, feature.feature);
-            const int table = at(part.placement.tables, feature.table).table;
-            result.squares = result.pooled && !result.mean && feature.alone && result.dim >= few_columns &&
-                             at(settings_, table).rule->needs_row_norm();
+            const TableSettings& settings = at(settings_, at(placement.tables, feature.table).table);
+            result.squares = result.pooled && !result.mean && feature.alone && result.dim >= least_columns &&
+                             settings.rule->needs_row_norm() && settings.clip_value == 0.0F && settings.l2 == 0.0F;
         }
     }
 }

@@ -183,7 +183,8 @@ struct UpdateBody {
             }
         }
     };
-    /// Gives rows their norms, and asks meanwhile for what later rows need: between short loops there is time for that.
+    /// Gives rows their norms, and asks meanwhile for what later rows need, where these are of a line: between short
+    /// loops there is time for that.
     struct Norms {
         bool needed;
         const double* given;  ///< (touched rows), or null
