@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "shardwise/core/config.hpp"
 
@@ -29,6 +31,15 @@ template <class T>
     asm volatile("");
     for (int i = 0; i < count; i += static_cast<int>(64 / sizeof(T)))
         __builtin_prefetch(data + i, 0, 2);
+}
+
+/// 0, which a core has no sooner than it has read `number`: what it reads at an address that this was added to waits.
+[[nodiscard, gnu::always_inline]] inline std::ptrdiff_t zero_after(const float* number) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, number, sizeof bits);
+    std::uint64_t wide = bits;
+    asm("" : "+r"(wide));  // compilers do not see that its upper half is 0
+    return static_cast<std::ptrdiff_t>(wide >> 32U);
 }
 
 }  // namespace shardwise::inline SHARDWISE_ABI

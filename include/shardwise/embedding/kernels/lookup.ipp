@@ -24,7 +24,25 @@ inline std::int64_t lookup_ahead(const LookupArguments& a) {
 }
 
 /// How many rows ahead to ask for a row's first line once more, into the first cache, where bags have more than one id.
-inline constexpr std::int64_t lookup_near = 20;
+inline constexpr std::int64_t lookup_near = 12;
+
+/// A table whose rows are read, and asked for, only when the row before the last one is there. A core goes on while it
+/// waits for a row, and would ask for so many others in the meantime that those it needs next have to queue.
+class TableInTurns {
+  public:
+    explicit TableInTurns(const float* table) : table_{table}, now_{table}, next_{table} {}
+    [[nodiscard]] const float* data() const { return now_; }
+    /// A row was read, whose last number is at `last`.
+    [[gnu::always_inline]] void after(const float* last) {
+        now_ = next_;
+        next_ = table_ + zero_after(last);
+    }
+
+  private:
+    const float* table_;
+    const float* now_;
+    const float* next_;
+};
 
 /// How many rows of output ahead to ask for lines to write, `stride` floats apart: as many as lie in 16 KiB, 4 to 32.
 /// Measured: fewer are as good in wide matrices, more are slower.
@@ -33,25 +51,29 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
 }
 
 /// Adds up rows [i, end) from +0.0. \tparam Dim  the number of columns, which are kept in registers; 0: a.dim
-/// \tparam Near  whether to ask for rows again, lookup_near ahead  \param ahead  lookup_ahead(a)
-template <int Dim, bool Weighted, bool Near>
-[[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, std::int64_t ahead, std::int64_t i,
-                                           std::int64_t end, float* __restrict out) {
+/// \tparam Many  whether bags have more than one id: rows are asked for again, lookup_near ahead, and those of more
+/// than one line are read in turns
+/// \param ahead  lookup_ahead(a)
+template <int Dim, bool Weighted, bool Many>
+[[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, TableInTurns& table, std::int64_t ahead,
+                                           std::int64_t i, std::int64_t end, float* __restrict out) {
     const int dim = Dim > 0 ? Dim : a.dim;
-    const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * dim; };
+    const auto row = [&](std::int64_t of) { return table.data() + static_cast<std::int64_t>(a.rows[of]) * dim; };
     const auto ask = [&](std::int64_t now) {
         if (now + ahead < a.ids) prefetch(row(now + ahead), dim);
-        if (Near && now + lookup_near < a.ids) __builtin_prefetch(row(now + lookup_near), 0, 3);
+        if (Many && now + lookup_near < a.ids) __builtin_prefetch(row(now + lookup_near), 0, 3);
     };
     if constexpr (Dim > 0) {
         std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
         for (; i < end; ++i) {
             ask(i);
+            const float* const from = row(i);
             if constexpr (Weighted) {
-                sum.add(a.weights[i], row(i));
+                sum.add(a.weights[i], from);
             } else {
-                sum.add(row(i));
+                sum.add(from);
             }
+            if (Many && Dim > 16) table.after(from + Dim - 1);
         }
         sum.store(out);
     } else {
@@ -76,6 +98,7 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
             std::fill_n(a.out + bag * stride, a.dim, 0.0F);
         return;
     }
+    TableInTurns table{a.table};
     if (a.lengths == nullptr) {
         // A core does not see ahead where rows of output lie a stride apart. Those of a line or less are asked for to
         // be written, into the first cache, where the processor can (-mprfchw; else to be read); longer ones, whose
@@ -91,14 +114,14 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
                     prefetch(out, Dim > 0 ? Dim : a.dim);
                 }
             }
-            sum_bag<Dim, Weighted, false>(a, row_ahead, bag, bag + 1, a.out + bag * stride);
+            sum_bag<Dim, Weighted, false>(a, table, row_ahead, bag, bag + 1, a.out + bag * stride);
         }
         return;
     }
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
-        sum_bag<Dim, Weighted, true>(a, row_ahead, i, end, a.out + bag * stride);
+        sum_bag<Dim, Weighted, true>(a, table, row_ahead, i, end, a.out + bag * stride);
         i = end;
     }
 }
