@@ -17,6 +17,7 @@
 
 #include "shardwise/comm/thread_world.hpp"
 #include "shardwise/core/buffer.hpp"
+#include "shardwise/core/prefetch.hpp"
 #include "shardwise/embedding/kernels/lookup.hpp"
 #include "shardwise/embedding/layer.hpp"
 #include "shardwise/sharding/table.hpp"
@@ -49,17 +50,24 @@ const float* tables(int dim) {
 }
 
 /// Reads each row once and, if `Write`, writes each output once; sums all rows of a bag into a few registers.
-template <int Dim, bool Write>
+template <int Dim, bool Write, bool InTurns>
 void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead& ahead) {
-    const auto row = [&](std::int64_t of) { return a.table + static_cast<std::int64_t>(a.rows[of]) * Dim; };
+    const float* now = a.table;
+    const float* next = a.table;
+    const auto row = [&](std::int64_t of) { return now + static_cast<std::int64_t>(a.rows[of]) * Dim; };
     std::int64_t i = 0;
     Line all{};
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         Line sum[4] = {};
         for (const std::int64_t end = i + (a.lengths == nullptr ? 1 : a.lengths[bag]); i < end; ++i) {
             shardwise_bench::prefetch(ahead, i, a.ids, Dim, row);
+            const float* const from = row(i);
             for (int d = 0; d < Dim; d += line_floats)
-                sum[d / line_floats % 4] += *reinterpret_cast<const Line*>(row(i) + d);
+                sum[d / line_floats % 4] += *reinterpret_cast<const Line*>(from + d);
+            if constexpr (InTurns) {
+                now = next;
+                next = a.table + shardwise::zero_after(from + Dim - 1);
+            }
         }
         if constexpr (Write) {
             for (int d = 0; d < Dim; d += line_floats)
@@ -72,6 +80,12 @@ void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead
         benchmark::DoNotOptimize(&all);
         benchmark::ClobberMemory();
     }
+}
+
+template <int Dim, bool Write>
+void read_rows(const shardwise::LookupArguments& a, const shardwise_bench::Ahead& ahead) {
+    if (ahead.in_turns) return read_rows<Dim, Write, true>(a, ahead);
+    read_rows<Dim, Write, false>(a, ahead);
 }
 
 template <bool Write>

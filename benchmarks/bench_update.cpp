@@ -139,7 +139,7 @@ void update(benchmark::State& state) {
         Times step;  // forward and backward
         Times others;
         Times sorting;
-        TimesAhead bare;
+        TimesAhead bare{shardwise_bench::plain_prefetches};
         for ([[maybe_unused]] auto iteration : state) {
             // everything that is timed comes behind a step and a forward pass, with what these leave in the caches
             double lookup = 0.0;

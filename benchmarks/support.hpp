@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -201,23 +200,29 @@ inline void report(benchmark::State& state, std::int64_t bytes, const Times& ker
 using Line = shardwise::detail::Floats;
 inline constexpr int line_floats = shardwise::detail::register_floats;
 
-/// How a ceiling prefetches: rows ahead, and into which cache; and how many ahead once more into the first (0: not).
+/// How a ceiling prefetches: rows ahead, and into which cache; how many ahead once more into the first (0: not); and
+/// whether what it reads and asks for waits for the row before the last one.
 struct Ahead {
     std::int64_t rows;
     bool second_cache;
     std::int64_t near = 0;
+    bool in_turns = false;
 };
-/// Ceilings are measured with all of these, run by run, and the one with the best median counts.
-inline constexpr Ahead prefetches[] = {{8, false}, {24, false},    {24, true},     {48, true},
-                                       {96, true}, {96, true, 20}, {256, true, 20}};
+/// Ceilings are measured with all of these, run by run, and the one with the best median counts; those of updates with
+/// `plain_prefetches` of them.
+inline constexpr Ahead prefetches[] = {{8, false},      {24, false},          {24, true},
+                                       {48, true},      {96, true},           {96, true, 20},
+                                       {256, true, 20}, {96, true, 12, true}, {256, true, 12, true}};
+inline constexpr std::size_t plain_prefetches = 7;
 
 /// Times by kind of prefetch.
 class TimesAhead {
   public:
+    explicit TimesAhead(std::size_t kinds = std::size(prefetches)) : times_(kinds) {}
     /// Adds what `time(prefetch)` says of each kind.
     template <class Time>
     void add(Time time) {
-        for (std::size_t i = 0; i < std::size(prefetches); ++i)
+        for (std::size_t i = 0; i < times_.size(); ++i)
             times_[i].add(time(prefetches[i]));
     }
     [[nodiscard]] const Times& best() const {
@@ -226,7 +231,7 @@ class TimesAhead {
     }
 
   private:
-    std::array<Times, std::size(prefetches)> times_;
+    std::vector<Times> times_;
 };
 
 /// Asks for the lines of the rows that `ahead` says, `at` being the one that is read now. `row(i)`: where row i is.

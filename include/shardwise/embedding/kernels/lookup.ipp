@@ -51,8 +51,7 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
 }
 
 /// Adds up rows [i, end) from +0.0. \tparam Dim  the number of columns, which are kept in registers; 0: a.dim
-/// \tparam Many  whether bags have more than one id: rows are asked for again, lookup_near ahead, and those of more
-/// than one line are read in turns
+/// \tparam Many  whether bags have more than one id: rows are asked for again, lookup_near ahead, and read in turns
 /// \param ahead  lookup_ahead(a)
 template <int Dim, bool Weighted, bool Many>
 [[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, TableInTurns& table, std::int64_t ahead,
@@ -73,7 +72,7 @@ template <int Dim, bool Weighted, bool Many>
             } else {
                 sum.add(from);
             }
-            if (Many && Dim > 16) table.after(from + Dim - 1);
+            if (Many) table.after(from + Dim - 1);
         }
         sum.store(out);
     } else {
@@ -83,6 +82,7 @@ template <int Dim, bool Weighted, bool Many>
             const float* __restrict from = row(i);
             for (int d = 0; d < dim; ++d)
                 out[d] = Weighted ? std::fma(a.weights[i], from[d], out[d]) : out[d] + from[d];
+            if (Many && dim > 0) table.after(from + dim - 1);
         }
         for (int d = 0; Weighted && d < dim; ++d)
             out[d] += 0.0F;  // see WeightedRowSum
