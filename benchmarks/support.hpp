@@ -201,7 +201,7 @@ using Line = shardwise::detail::Floats;
 inline constexpr int line_floats = shardwise::detail::register_floats;
 
 /// How a ceiling prefetches: rows ahead, and into which cache; how many ahead once more into the first (0: not); and
-/// whether what it reads and asks for waits for the row before the last one.
+/// whether what it reads and asks for waits for the row read two before.
 struct Ahead {
     std::int64_t rows;
     bool second_cache;
@@ -209,13 +209,14 @@ struct Ahead {
     bool in_turns = false;
 };
 /// Ceilings are measured with all of these, run by run, and the one with the best median counts; those of updates with
-/// `plain_prefetches` of them.
+/// the first `plain_prefetches`.
 inline constexpr Ahead prefetches[] = {{8, false},      {24, false},          {24, true},
                                        {48, true},      {96, true},           {96, true, 20},
                                        {256, true, 20}, {96, true, 12, true}, {256, true, 12, true}};
 inline constexpr std::size_t plain_prefetches = 7;
+static_assert(!prefetches[plain_prefetches - 1].in_turns && prefetches[plain_prefetches].in_turns);
 
-/// Times by kind of prefetch.
+/// Times by kind of prefetch, of the first `kinds`.
 class TimesAhead {
   public:
     explicit TimesAhead(std::size_t kinds = std::size(prefetches)) : times_(kinds) {}

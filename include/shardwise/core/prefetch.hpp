@@ -10,7 +10,7 @@
 #include "shardwise/core/config.hpp"
 
 /// \file
-/// Asking for memory before it is needed.
+/// Asking for memory before it is needed, and not too early.
 
 namespace shardwise::inline SHARDWISE_ABI {
 
@@ -33,7 +33,7 @@ template <class T>
         __builtin_prefetch(data + i, 0, 2);
 }
 
-/// 0, which a core has no sooner than it has read `number`: what it reads at an address that this was added to waits.
+/// Always 0, which a core knows only once it has read `number`: added to an address, it makes reads there wait.
 [[nodiscard, gnu::always_inline]] inline std::ptrdiff_t zero_after(const float* number) {
     std::uint32_t bits = 0;
     std::memcpy(&bits, number, sizeof bits);

@@ -26,8 +26,8 @@ inline std::int64_t lookup_ahead(const LookupArguments& a) {
 /// How many rows ahead to ask for a row's first line once more, into the first cache, where bags have more than one id.
 inline constexpr std::int64_t lookup_near = 12;
 
-/// A table whose rows are read, and asked for, only when the row before the last one is there. A core goes on while it
-/// waits for a row, and would ask for so many others in the meantime that those it needs next have to queue.
+/// A table at whose address a core can read, or ask for rows, only when the last line of the row before the last one is
+/// there. It goes on while it waits for a row, and would ask for so many others that those it needs next have to queue.
 class TableInTurns {
   public:
     explicit TableInTurns(const float* table) : table_{table}, now_{table}, next_{table} {}
@@ -51,7 +51,7 @@ inline std::int64_t lines_ahead(std::int64_t stride) {
 }
 
 /// Adds up rows [i, end) from +0.0. \tparam Dim  the number of columns, which are kept in registers; 0: a.dim
-/// \tparam Many  whether bags have more than one id: rows are asked for again, lookup_near ahead, and read in turns
+/// \tparam Many  whether bags have lengths: rows are asked for again, lookup_near ahead, and read in turns
 /// \param ahead  lookup_ahead(a)
 template <int Dim, bool Weighted, bool Many>
 [[gnu::always_inline]] inline void sum_bag(const LookupArguments& a, TableInTurns& table, std::int64_t ahead,
