@@ -159,10 +159,53 @@ std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, boo
     }
 }
 
+/// The sums along the tree of contributions that lie evenly. \tparam Dim  the number of columns, whose sums of a rank, a
+/// host and all are kept in registers
+template <int Dim>
+[[gnu::noinline]] void sum_even_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, float* into) {
+    const Contributions contributions = set.contributions;
+    const std::uint64_t* const keys = set.keys;
+    const std::int64_t count = set.several_keys();
+    const bool one_host = topology.hosts == 1;
+    const auto source_of = [&](std::int64_t k) { return contributions.list[RowSet::number(keys[k])].source; };
+    RowSum<Dim> sum;
+    RowSum<Dim> host;
+    std::int64_t k = terms.first;
+    for (std::int32_t source = source_of(k), next = source; k != terms.end; source = next) {
+        RowSum<Dim> rank;
+        do {
+            prefetch_terms<true, float>(contributions, keys, k, count, Dim);
+            rank.add(contributions.even_terms(RowSet::number(keys[k])));
+        } while (++k != terms.end && (next = source_of(k)) == source);
+        host.add(rank);
+        if (one_host || topology.host_of(next) == topology.host_of(source)) continue;
+        sum.add(host);
+        host = {};
+    }
+    sum.add(host);
+    sum.store(into);
+}
+
 /// The sums of contributions along the tree; `rank` and `host` are scratch.
 template <class From, class Value>
 void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, Value* sum, Value* rank,
               Value* host) {
+    if constexpr (std::is_same_v<From, float> && std::is_same_v<Value, float>) {
+        if (set.contributions.even != nullptr) {
+            switch (set.dim) {
+                case 16:
+                    return sum_even_tree<16>(set, terms, topology, sum);
+                case 32:
+                    return sum_even_tree<32>(set, terms, topology, sum);
+                case 64:
+                    return sum_even_tree<64>(set, terms, topology, sum);
+                case 128:
+                    return sum_even_tree<128>(set, terms, topology, sum);
+                default:
+                    break;
+            }
+        }
+    }
     const int dim = set.dim;
     std::int64_t k = terms.first;
     // the contributions of one source into a sum of their own; k is behind them then. \returns its host

@@ -59,8 +59,8 @@ template <int Dim, bool Weighted, bool Many>
     const int dim = Dim > 0 ? Dim : a.dim;
     const auto row = [&](std::int64_t of) { return table.data() + static_cast<std::int64_t>(a.rows[of]) * dim; };
     const auto ask = [&](std::int64_t now) {
+        if (Many && now + lookup_near < a.ids) __builtin_prefetch(row(now + lookup_near), 0, 3);  // first: needed first
         if (now + ahead < a.ids) prefetch(row(now + ahead), dim);
-        if (Many && now + lookup_near < a.ids) __builtin_prefetch(row(now + lookup_near), 0, 3);
     };
     if constexpr (Dim > 0) {
         std::conditional_t<Weighted, WeightedRowSum<Dim>, RowSum<Dim>> sum;
@@ -118,9 +118,14 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
         }
         return;
     }
+    const int dim = Dim > 0 ? Dim : a.dim;
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
+        if (bag + 4 < a.bags && dim > 64) prefetch(a.out + (bag + 4) * stride, dim);
+        if (bag + 1 < a.bags)
+            for (int d = 0; d < dim; d += 16)
+                __builtin_prefetch(a.out + (bag + 1) * stride + d, 1, 3);
         sum_bag<Dim, Weighted, true>(a, table, row_ahead, i, end, a.out + bag * stride);
         i = end;
     }

@@ -47,6 +47,7 @@ class RowSum<Dim, std::index_sequence<Block...>> {
     [[gnu::always_inline]] void add(const float* row) {
         ((blocks_[Block] += *reinterpret_cast<const Floats*>(row + register_floats * Block)), ...);
     }
+    [[gnu::always_inline]] void add(const RowSum& sum) { ((blocks_[Block] += sum.blocks_[Block]), ...); }
     [[gnu::always_inline]] void store(float* to) const {
         ((*reinterpret_cast<Floats*>(to + register_floats * Block) = blocks_[Block]), ...);
     }

@@ -18,8 +18,10 @@ SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) cons
                 std::copy_n(data, head.n * stride, to);
                 break;
             }
-            for (std::int64_t i = 0; i < head.n; ++i)
+            for (std::int64_t i = 0, ahead = rows_ahead(width()); i < head.n; ++i) {
+                if (i + ahead < head.n) prefetch(row(i + ahead), width());
                 std::copy_n(row(i), width(), to + i * to_stride);
+            }
             break;
         case VectorsAre::bag_sums:
             pooled_lookup(a, to_stride);
@@ -33,7 +35,10 @@ SHARDWISE_INLINE void VectorBlock::write(float* to, std::int64_t to_stride) cons
 SHARDWISE_INLINE void write_sums(const VectorBlock& block, const MatrixView<float>& out) {
     SHARDWISE_ASSERT(block.head.n == out.rows());
     if (block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
+    const int columns = block.head.dim;
+    const std::int64_t ahead = rows_ahead(columns) / 2;
     for (std::int64_t i = 0; i < out.rows(); ++i) {
+        if (i + ahead < out.rows()) prefetch(out.row(i + ahead), columns);  // a stride apart: a core does not see ahead
         const float* __restrict from = block.row(i);
         float* __restrict to = out.row(i);
         for (std::int64_t d = 0; d < out.columns(); ++d)
