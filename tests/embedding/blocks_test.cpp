@@ -23,7 +23,8 @@ constexpr float untouched = -7777.0F;
 /// A block of random shape, and its rows worked out one number at a time.
 struct Example {
     sw::steps::VectorBlock block;
-    std::vector<float> memory;  // a table, or rows with gaps
+    std::vector<float> memory;  // a table, or rows with gaps or all in one place
+    std::vector<std::int32_t> gather;
     std::vector<std::int32_t> lengths;
     std::vector<sw::LocalRow> rows;
     std::vector<float> weights;
@@ -40,12 +41,21 @@ struct Example {
         block.head = {.source = 0, .feature = 0, .shard = 0, .dim = dim, .n = n};
         block.are = kind;
         if (kind == sw::steps::VectorsAre::in_memory) {
-            block.stride = dim + below(3);
-            memory.resize(static_cast<std::size_t>(n * block.stride));
+            block.words = below(4) == 0 ? 2 : 1;
+            const int width = block.width();
+            block.stride = below(6) == 0 ? 0 : width + below(3);
+            memory.resize(static_cast<std::size_t>(n * block.stride + width));
             std::generate(memory.begin(), memory.end(), number);
             block.data = n == 0 ? nullptr : memory.data();
             for (std::int64_t i = 0; i < n; ++i)
-                expected.emplace_back(memory.data() + i * block.stride, memory.data() + i * block.stride + dim);
+                gather.push_back(below(static_cast<int>(n)));
+            const bool gathered = below(3) == 0;
+            if (gathered) block.gather = gather.data();
+            for (std::int64_t i = 0; i < n; ++i) {
+                const float* const row =
+                    memory.data() + (gathered ? gather[static_cast<std::size_t>(i)] : i) * block.stride;
+                expected.emplace_back(row, row + width);
+            }
             return;
         }
         const int table_rows = 1 + below(50);
@@ -104,15 +114,39 @@ bool same(const float* row, const std::vector<float>& expected) {
 
 TEST(Blocks, WriteEveryRowAndNothingBetweenThem) {
     for_examples([](const Example& e, std::mt19937_64& engine) {
-        const std::int64_t stride = e.block.head.dim + static_cast<std::int64_t>(engine() % 4);
+        const int width = e.block.width();
+        const std::int64_t stride = width + static_cast<std::int64_t>(engine() % 4);
         std::vector<float> out(static_cast<std::size_t>(e.block.head.n * stride), untouched);
         e.block.write(out.data(), stride);
         for (std::int64_t i = 0; i < e.block.head.n; ++i) {
             EXPECT_TRUE(same(out.data() + i * stride, e.expected[static_cast<std::size_t>(i)])) << "row " << i;
-            EXPECT_EQ(std::count(out.data() + i * stride + e.block.head.dim, out.data() + (i + 1) * stride, untouched),
-                      stride - e.block.head.dim);
+            EXPECT_EQ(std::count(out.data() + i * stride + width, out.data() + (i + 1) * stride, untouched),
+                      stride - width);
         }
     });
+}
+
+TEST(Blocks, WriteSumsThatAreNeverMinusZero) {
+    int minus_zeros = 0;
+    for_examples([&](const Example& e, std::mt19937_64& engine) {
+        if (e.block.are == sw::steps::VectorsAre::table_rows || e.block.words != 1) return;
+        const std::int64_t n = e.block.head.n;
+        const int dim = e.block.head.dim;
+        const std::int64_t stride = dim + static_cast<std::int64_t>(engine() % 4);
+        std::vector<float> out(static_cast<std::size_t>(n * stride), untouched);
+        sw::steps::write_sums(e.block, {out.data(), n, dim, stride});
+        for (std::int64_t i = 0; i < n; ++i) {
+            std::vector<float> sum = e.expected[static_cast<std::size_t>(i)];
+            for (float& x : sum) {
+                minus_zeros += x == 0.0F && std::signbit(x) ? 1 : 0;
+                x += 0.0F;
+            }
+            EXPECT_TRUE(same(out.data() + i * stride, sum)) << "row " << i;
+            EXPECT_EQ(std::count(out.data() + i * stride + dim, out.data() + (i + 1) * stride, untouched),
+                      stride - dim);
+        }
+    });
+    EXPECT_GT(minus_zeros, 1000);
 }
 
 TEST(Blocks, AreReadPieceByPiece) {

@@ -159,8 +159,9 @@ std::int64_t sum_source(const RowSet& set, std::int64_t k, std::int64_t end, boo
     }
 }
 
-/// The sums along the tree of contributions that lie evenly. \tparam Dim  the number of columns, whose sums of a rank, a
-/// host and all are kept in registers
+/// sum_tree() of at least one contribution, all of which lie evenly and are listed for their sources. The same bits: no
+/// sum is -0.0, so that adding one to +0.0 first changes nothing. \tparam Dim  the number of columns: the sums of a
+/// rank, a host and all are kept in registers where there are enough (with AVX-512)
 template <int Dim>
 [[gnu::noinline]] void sum_even_tree(const RowSet& set, const RowTerms& terms, const Topology& topology, float* into) {
     const Contributions contributions = set.contributions;
@@ -178,9 +179,10 @@ template <int Dim>
             rank.add(contributions.even_terms(RowSet::number(keys[k])));
         } while (++k != terms.end && (next = source_of(k)) == source);
         host.add(rank);
-        if (one_host || topology.host_of(next) == topology.host_of(source)) continue;
-        sum.add(host);
-        host = {};
+        if (!one_host && topology.host_of(next) != topology.host_of(source)) {
+            sum.add(host);
+            host = {};
+        }
     }
     sum.add(host);
     sum.store(into);
@@ -234,7 +236,7 @@ void sum_tree(const RowSet& set, const RowTerms& terms, const Topology& topology
 }  // namespace detail
 
 /// The gradient of one row, summed in the order `Order`, into result[0..dim); `scratch` as OrderTraits says. Costs one
-/// pass over its contributions; host and total exist only once the row has a second source or host.
+/// pass over its contributions; in memory, host and total exist only once the row has a second source or host.
 /// \tparam From  of the contributions: float, or Order::sum where they are partial sums \tparam To  of the result
 template <class Order, class From = float, class To = float>
 void fold(const RowSet& set, const RowTerms& terms, const Topology& topology, typename Order::sum* scratch,

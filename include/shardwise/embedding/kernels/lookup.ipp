@@ -122,7 +122,9 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
-        if (bag + 4 < a.bags && dim > 64) prefetch(a.out + (bag + 4) * stride, dim);
+        // The lines of the next sum, to be written; of wide ones too many come at once for the first cache to wait for.
+        constexpr std::int64_t early = 4;
+        if (bag + early < a.bags && dim > 64) prefetch(a.out + (bag + early) * stride, dim);
         if (bag + 1 < a.bags)
             for (int d = 0; d < dim; d += 16)
                 __builtin_prefetch(a.out + (bag + 1) * stride + d, 1, 3);

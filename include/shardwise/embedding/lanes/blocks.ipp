@@ -36,7 +36,7 @@ SHARDWISE_INLINE void write_sums(const VectorBlock& block, const MatrixView<floa
     SHARDWISE_ASSERT(block.head.n == out.rows());
     if (block.are != VectorsAre::in_memory) return block.write(out.data(), out.stride());
     const int columns = block.head.dim;
-    const std::int64_t ahead = rows_ahead(columns) / 2;
+    const std::int64_t ahead = rows_ahead(columns) / 2;  // half, as of sums of one id (lookup_ahead)
     for (std::int64_t i = 0; i < out.rows(); ++i) {
         if (i + ahead < out.rows()) prefetch(out.row(i + ahead), columns);  // a stride apart: a core does not see ahead
         const float* __restrict from = block.row(i);
