@@ -51,9 +51,10 @@ class MpiEnd {
     }
 
     [[noreturn]] void die(const std::string& what) { mpi_die(comm_.get(), rank_, what); }
-    /// Ranks disagree, as others say, too: rank 0 speaks for all, and ends the job. Where it does not, this rank does.
+    /// Ranks disagree, as others say, too: rank 0 speaks for all, and ends the job. Where it does not, this rank does:
+    /// late, as the job ends a second after rank 0 has spoken, or some seconds where the machine is busy.
     [[noreturn]] void disagree(const std::string& what) {
-        if (rank_ != 0) std::this_thread::sleep_for(grace_ + std::chrono::seconds{1});
+        if (rank_ != 0) std::this_thread::sleep_for(grace_ + std::chrono::seconds{4});
         die(what);
     }
 
