@@ -44,7 +44,7 @@ struct Example {
             block.words = below(4) == 0 ? 2 : 1;
             const int width = block.width();
             block.stride = below(6) == 0 ? 0 : width + below(3);
-            memory.resize(static_cast<std::size_t>(n * block.stride + width));
+            memory.resize(static_cast<std::size_t>(n == 0 ? 0 : (n - 1) * block.stride + width));  // for sanitizers
             std::generate(memory.begin(), memory.end(), number);
             block.data = n == 0 ? nullptr : memory.data();
             for (std::int64_t i = 0; i < n; ++i)

@@ -122,7 +122,7 @@ void pooled_lookup_as(const LookupArguments& arguments, std::int64_t stride) {
     std::int64_t i = 0;
     for (std::int64_t bag = 0; bag < a.bags; ++bag) {
         const std::int64_t end = i + a.lengths[bag];
-        // The lines of the next sum, to be written; of wide ones too many come at once for the first cache to wait for.
+        // The lines of the next sum, to be written; those of wide ones also into the second cache, before (measured).
         constexpr std::int64_t early = 4;
         if (bag + early < a.bags && dim > 64) prefetch(a.out + (bag + early) * stride, dim);
         if (bag + 1 < a.bags)
